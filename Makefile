@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make            build build/fdscale
+# make setup      install what is missing (Debian; says so first)
+# make sweep      set up, build, and sweep this host    SWEEP="--quick"
+# make test       set up, build, and run every test     TESTS="tests/test_x.py"
+# make lint       formatters, linters, types, warnings of both compilers
+# make bench      the numbers of the README, as ratios within one run
+# make clean      remove build/
+#
+# Variables:
+#   CC, CFLAGS    the compiler and its flags (-O2 -g)
+#   BUILD         where everything goes (build)
+#   SAN           sanitizers to build with: address,undefined or thread
+#   PYTHON        the interpreter (/usr/bin/python3, with Debian's packages)
+
+CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CFLAGS ?= -O2 -g
+BUILD ?= build
+PYTHON ?= /usr/bin/python3
+SAN ?=
+SWEEP ?=
+TESTS ?= tests
+
+WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread $(WARN) $(CFLAGS) \
+	$(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) -MMD -MP
+LDLIBS += -lhwloc -lnuma -ljansson -lm
+
+HARNESS := $(wildcard drivers/harness/*.c)
+FDTABLE := $(wildcard drivers/fdtable/*.c)
+WORKLOADS := $(wildcard drivers/workloads/*.c)
+LIB_OBJS := $(HARNESS:%.c=$(BUILD)/%.o) $(FDTABLE:%.c=$(BUILD)/%.o)
+# A workload is compiled once for each backend that can serve it.
+WORKLOAD_OBJS := $(WORKLOADS:%.c=$(BUILD)/%.kernel.o) \
+	$(WORKLOADS:%.c=$(BUILD)/%.model.o)
+C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
+
+.PHONY: all setup test c-tests lint bench sweep clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BUILD)/fdscale
+
+$(BUILD)/fdscale: $(BUILD)/drivers/main.o $(LIB_OBJS) $(WORKLOAD_OBJS)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/%.kernel.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -DFD_BACKEND_KERNEL -c -o $@ $<
+
+$(BUILD)/%.model.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -DFD_BACKEND_MODEL -c -o $@ $<
+
+# A C test is one program, linked with everything but main().
+c-tests: $(C_TESTS)
+
+$(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
