@@ -39,6 +39,10 @@ WORKLOAD_OBJS := $(WORKLOADS:%.c=$(BUILD)/%.kernel.o) \
 	$(WORKLOADS:%.c=$(BUILD)/%.model.o)
 C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 
+# V=1 shows the commands.
+Q = $(if $(V),,@)
+say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
+
 .PHONY: all setup test c-tests lint bench sweep clean
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -46,26 +50,31 @@ C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 all: $(BUILD)/fdscale
 
 $(BUILD)/fdscale: $(BUILD)/drivers/main.o $(LIB_OBJS) $(WORKLOAD_OBJS)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/%.kernel.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -DFD_BACKEND_KERNEL -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -DFD_BACKEND_KERNEL -c -o $@ $<
 
 $(BUILD)/%.model.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -DFD_BACKEND_MODEL -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -DFD_BACKEND_MODEL -c -o $@ $<
 
 # A C test is one program, linked with everything but main().
 c-tests: $(C_TESTS)
 
 $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
 clean:
 	rm -rf $(BUILD)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The calls of a workload, served by the backend that the file is compiled
+ * for.  All return as the C library does: -1 and errno.  The model's stand for
+ * the descriptor part of the call alone: no path is walked, no file made.
+ */
+#ifndef FDSCALE_FD_H
+#define FDSCALE_FD_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+#ifdef FD_BACKEND_MODEL
+
+static inline int fd_result(int r)
+{
+	if (likely(r >= 0))
+		return r;
+	errno = -r;
+	return -1;
+}
+
+static inline int fd_open(struct task *t, const struct target *what, int flags)
+{
+	return fd_result(files_open(t->files, what->file,
+				    flags & O_CLOEXEC ? FILES_CLOEXEC : 0));
+}
+
+static inline int fd_dup(struct task *t, int fd)
+{
+	return fd_result(files_dup(t->files, fd));
+}
+
+static inline int fd_dup2(struct task *t, int oldfd, int newfd)
+{
+	return fd_result(files_dup3(t->files, oldfd, newfd, 0));
+}
+
+static inline int fd_close(struct task *t, int fd)
+{
+	return fd_result(files_close(t->files, fd));
+}
+
+#else
+
+static inline int fd_open(struct task *t, const struct target *what, int flags)
+{
+	(void)t;
+	return open(what->path, flags);
+}
+
+static inline int fd_dup(struct task *t, int fd)
+{
+	(void)t;
+	return dup(fd);
+}
+
+static inline int fd_dup2(struct task *t, int oldfd, int newfd)
+{
+	(void)t;
+	return dup2(oldfd, newfd);
+}
+
+static inline int fd_close(struct task *t, int fd)
+{
+	(void)t;
+	return close(fd);
+}
+
+#endif
+#endif

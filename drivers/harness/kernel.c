@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "kernel.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+const char *kernel_preset(const char *release)
+{
+	/* What those distributions put in their release strings. */
+	static const char *const changed[] = {
+		".el",	".amzn",   "amzn", "uek",   "-default", "-preempt",
+		".oe",	"android", ".an",  ".tl",   ".ocs",	"-azure-sle",
+		"-rt-", "xanmod",  ".vz",  ".ovz.",
+	};
+	int major, minor;
+
+	for (size_t i = 0; i < sizeof(changed) / sizeof(*changed); i++)
+		if (strstr(release, changed[i]))
+			return "unknown";
+	if (sscanf(release, "%d.%d", &major, &minor) != 2)
+		return "unknown";
+	if (major > 6 || (major == 6 && minor >= 13))
+		return "merged-6.13";
+	if (major > 4 || (major == 4 && minor >= 4))
+		return "stock-6.12";
+	return "unknown";
+}
+
+const char *kernel_running(void)
+{
+	struct utsname u;
+
+	return uname(&u) ? "unknown" : kernel_preset(u.release);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command line of `fdscale run`. */
+#ifndef FDSCALE_OPTIONS_H
+#define FDSCALE_OPTIONS_H
+
+#include "run.h"
+
+/*
+ * Fill @run from the words after "run".  DONE, or the exit status with @p
+ * filled in; @help is set where help was asked for.
+ */
+int options_parse(int argc, char **argv, struct run *run, bool *help,
+		  struct problem *p);
+
+/* Every preset and search that conforms, for "--variant all". */
+unsigned int options_all_variants(const char **names, unsigned int most);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One cell, as asked for on the command line, and what became of it. */
+#ifndef FDSCALE_RUN_H
+#define FDSCALE_RUN_H
+
+#include "hold.h"
+#include "place.h"
+#include "workload.h"
+
+#define VARIANTS_MAX 64
+
+enum mode { MODE_THREADS, MODE_PROCESSES, MODES };
+extern const char *const mode_names[MODES];
+
+struct run {
+	const struct workload *workload;
+	struct option_value options[WORKLOAD_OPTIONS];
+	enum backend backend;
+	enum mode mode;
+	enum files_lock lock;
+	unsigned int variants;
+	const char *variant_names[VARIANTS_MAX];
+	const struct variant *model_variants[VARIANTS_MAX];
+	unsigned int tasks;
+	const char *place;
+	struct hold hold;
+	uint32_t table_size; /* asked for; 0: as small as fits */
+	unsigned int blocks; /* 0: about a second's worth */
+	unsigned int window_ms;
+	uint64_t seed;
+	const char *tmpdir;
+	bool oversubscribe;
+	bool json;
+
+	/* worked out before the start */
+	struct placement placement;
+	uint32_t slots;	       /* table_size, or what fits */
+	uint32_t first_source; /* each task's own file, from here up */
+	uint32_t sources;      /* in one table */
+	uint64_t limit;	       /* RLIMIT_NOFILE that it takes */
+	const char *directory; /* for the files of the tasks */
+	char memory[128];      /* "" when bound, else why not */
+};
+
+/*
+ * The descriptors, table size and limit the run will need; refused with
+ * COULD_NOT where RLIMIT_NOFILE's hard limit or fs.nr_open is lower, USAGE
+ * where the table size asked for does not hold it.
+ */
+int run_size(struct run *run, struct problem *p);
+
+#endif

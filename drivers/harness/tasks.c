@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tasks.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "memory.h"
+#include "tables.h"
+
+#define STACK_SIZE (256 * 1024)
+#define BATCH_MAX (1u << 20)
+
+/* What the tasks of one child have in common. */
+struct family {
+	const struct run *run;
+	struct shared *shared;
+	unsigned char *slots;
+	unsigned int first;
+	struct tables tables;
+};
+
+struct member {
+	struct family *family;
+	unsigned int number; /* in the run */
+	unsigned int index;  /* in the family */
+};
+
+uint64_t ops_at(uint64_t when, uint64_t t0, uint64_t n0, uint64_t t1,
+		uint64_t n1)
+{
+	if (when <= t0)
+		return n0;
+	if (when >= t1)
+		return n1;
+	return n0 + ((n1 - n0) * (when - t0) + (t1 - t0) / 2) / (t1 - t0);
+}
+
+static void carried_out(const struct family *f)
+{
+	if (atomic_fetch_add(&f->shared->done, 1) + 1 == f->run->tasks)
+		futex_wake_all(&f->shared->done);
+}
+
+/* Set-up failed: say so in the slot, and go; the coordinator sees the end. */
+static void give_up(struct slot *slot, int status)
+{
+	slot->status = status;
+	_exit(status);
+}
+
+static int bind_self(const struct run *run, unsigned int number,
+		     struct slot *slot, struct problem *p)
+{
+	int pu = run->placement.pus[number];
+	cpu_set_t *set;
+	size_t size;
+
+	slot->pu = PLACE_NONE;
+	if (pu == PLACE_NONE)
+		return DONE;
+	set = CPU_ALLOC(pu + 1);
+	size = CPU_ALLOC_SIZE(pu + 1);
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(pu, size, set);
+	if (sched_setaffinity(0, size, set)) {
+		CPU_FREE(set);
+		return problem_set(p, COULD_NOT,
+				   "task %u: cannot be bound to CPU %d: %s",
+				   number, pu, strerror(errno));
+	}
+	CPU_FREE(set);
+	slot->pu = sched_getcpu();
+	if (slot->pu != pu)
+		return problem_set(p, COULD_NOT,
+				   "task %u: bound to CPU %d, runs on CPU %d",
+				   number, pu, slot->pu);
+	return DONE;
+}
+
+/* The soft limit, as far as the run takes; size.c has checked the hard one. */
+static int raise_limit(const struct run *run, struct problem *p)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur >= run->limit)
+		return DONE;
+	limit.rlim_cur = run->limit;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return problem_set(p, COULD_NOT,
+				   "RLIMIT_NOFILE: soft limit not raised to "
+				   "%llu: %s",
+				   (unsigned long long)run->limit,
+				   strerror(errno));
+	return DONE;
+}
+
+static int kernel_table(const struct run *run, struct problem *p)
+{
+	struct hold hold = run->hold;
+	int status = raise_limit(run, p);
+
+	if (run->workload->flags & WORKLOAD_EMPTY)
+		hold.top = 4;
+	if (!status)
+		status = hold_build(&hold, run->slots, run->first_source,
+				    run->sources, p);
+	if (!status)
+		status = hold_check(&hold, run->first_source, run->sources, p);
+	return status;
+}
+
+static void model_handles(struct task *t, const struct family *f,
+			  unsigned int index)
+{
+	const struct run *run = f->run;
+
+	t->own.file = &f->tables.own[index];
+	t->shared.file = f->tables.shared;
+	t->handles =
+		aligned_alloc(64, run->variants * sizeof(struct files_task));
+	for (unsigned int v = 0; t->handles && v < run->variants; v++)
+		files_attach(&t->handles[v], f->tables.files[v], index);
+}
+
+static void wait_for_start(uint64_t start)
+{
+	while (clock_ns() < start)
+		cpu_relax();
+}
+
+static uint64_t involuntary_switches(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nivcsw;
+}
+
+/*
+ * One window.  Operations are counted at looks at the clock, a batch apart;
+ * those completed by a given moment lie between two looks.
+ */
+static void window(struct task *t, const struct shared *sh)
+{
+	int (*operate)(struct task *, uint64_t) = t->run->workload->operate;
+	uint64_t from = sh->from, until = sh->until;
+	uint64_t batch = t->batch[sh->variant];
+	uint64_t n = 0, at_from, previous, last;
+	struct slot *slot = t->slot;
+
+	slot->ops = 0;
+	wait_for_start(sh->start);
+	last = slot->started = clock_ns();
+	do {
+		if (unlikely(operate(t, batch)))
+			return;
+		n += batch;
+		previous = last;
+		last = clock_ns();
+	} while (last < from);
+	at_from = ops_at(from, previous, n - batch, last, n);
+	while (last < until) {
+		if (unlikely(operate(t, batch)))
+			return;
+		n += batch;
+		previous = last;
+		last = clock_ns();
+	}
+	slot->finished = last;
+	slot->ops = ops_at(until, previous, n - batch, last, n) - at_from;
+	batch = n * sh->batch_ns / (last - slot->started + 1);
+	t->batch[sh->variant] = batch < 1	    ? 1
+				: batch > BATCH_MAX ? BATCH_MAX
+						    : batch;
+}
+
+static void turns(struct task *t, const struct shared *sh)
+{
+	uint64_t n = t->run->workload->turns(t->options);
+	struct slot *slot = t->slot;
+
+	slot->ops = 0;
+	wait_for_start(sh->start);
+	slot->started = clock_ns();
+	if (t->run->workload->operate(t, n))
+		return;
+	slot->finished = clock_ns();
+	slot->ops = n;
+}
+
+static void obey(struct task *t, struct family *f)
+{
+	const struct workload *w = t->run->workload;
+	struct shared *sh = f->shared;
+	/* No order comes before every task has said that it is ready. */
+	unsigned int seen = atomic_load(&sh->sequence);
+
+	carried_out(f);
+	for (;;) {
+		uint64_t switches;
+
+		while (atomic_load(&sh->sequence) == seen)
+			futex_wait(&sh->sequence, seen, 0);
+		seen = atomic_load(&sh->sequence);
+		if (sh->order == ORDER_QUIT)
+			break;
+		if (t->handles)
+			t->files = &t->handles[sh->variant];
+		switches = involuntary_switches();
+		if (sh->order == ORDER_WINDOW)
+			window(t, sh);
+		else
+			turns(t, sh);
+		t->slot->switches = involuntary_switches() - switches;
+		if (t->slot->error)
+			atomic_store(&sh->failed, 1);
+		carried_out(f);
+	}
+	if (w->finish)
+		w->finish(t);
+	carried_out(f);
+}
+
+static void be_task(const struct member *m)
+{
+	struct family *f = m->family;
+	const struct run *run = f->run;
+	struct slot *slot = slot_of(f->slots, m->number);
+	struct task t = {
+		.run = run,
+		.options = run->options,
+		.number = m->number,
+		.source = run->first_source + m->index,
+		.slot = slot,
+	};
+	int status = DONE;
+
+	if (m->index) /* the first is bound already */
+		status = bind_self(run, m->number, slot, &slot->problem);
+	if (status)
+		give_up(slot, status);
+	snprintf(t.own.path, sizeof(t.own.path), "%s/%u", run->directory,
+		 m->number);
+	snprintf(t.shared.path, sizeof(t.shared.path), "%s/shared",
+		 run->directory);
+	if (run->backend == BACKEND_MODEL)
+		model_handles(&t, f, m->index);
+	t.batch = malloc(run->variants * sizeof(*t.batch));
+	if (!t.batch || (run->backend == BACKEND_MODEL && !t.handles))
+		give_up(slot, problem_set(&slot->problem, COULD_NOT,
+					  "task %u: no memory", m->number));
+	for (unsigned int v = 0; v < run->variants; v++)
+		t.batch[v] = 1;
+	if (run->workload->prepare && run->workload->prepare(&t))
+		give_up(slot, problem_set(&slot->problem, COULD_NOT,
+					  "task %u: preparing %s: %s: %s",
+					  m->number, run->workload->name,
+					  slot->call, strerror(slot->error)));
+	obey(&t, f);
+	/* Under ASan all is accounted for. */
+	for (unsigned int v = 0; t.handles && v < run->variants; v++)
+		files_detach(&t.handles[v]);
+	free(t.handles);
+	free(t.batch);
+}
+
+static void *thread_main(void *member)
+{
+	be_task(member);
+	return NULL;
+}
+
+static int start_threads(struct member *members, unsigned int count,
+			 pthread_t *threads, struct problem *p)
+{
+	pthread_attr_t attr;
+	int error = 0;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	for (unsigned int i = 1; !error && i < count; i++)
+		error = pthread_create(&threads[i], &attr, thread_main,
+				       &members[i]);
+	pthread_attr_destroy(&attr);
+	if (!error)
+		return DONE;
+	return problem_set(p, COULD_NOT,
+			   "a thread could not be made: %s; see ulimit -u, "
+			   "kernel.threads-max, the cgroup's pids.max",
+			   strerror(error));
+}
+
+void tasks_main(const struct run *run, struct shared *shared,
+		unsigned char *slots, unsigned int first, unsigned int count,
+		pid_t coordinator)
+{
+	struct family family = {
+		.run = run,
+		.shared = shared,
+		.slots = slots,
+		.first = first,
+	};
+	struct slot *slot = slot_of(slots, first);
+	struct member *members = calloc(count, sizeof(*members));
+	pthread_t *threads = calloc(count, sizeof(*threads));
+	int status;
+
+	/* The terminal's Ctrl-C is the coordinator's to act on. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != coordinator)
+		_exit(COULD_NOT);
+	if (!members || !threads)
+		give_up(slot, problem_set(&slot->problem, COULD_NOT,
+					  "no memory for %u tasks", count));
+	status = bind_self(run, first, slot, &slot->problem);
+	if (!status && memory_local() && !shared->memory_error)
+		shared->memory_error = errno;
+	if (!status && run->backend == BACKEND_KERNEL)
+		status = kernel_table(run, &slot->problem);
+	else if (!status)
+		status = tables_build(run, count, &family.tables,
+				      &slot->problem);
+	if (status)
+		give_up(slot, status);
+	if (run->backend == BACKEND_KERNEL)
+		shared->fdsize = hold_fdsize();
+	else
+		shared->fdsize = files_slots(family.tables.files[0]);
+	for (unsigned int i = 0; i < count; i++)
+		members[i] = (struct member){&family, first + i, i};
+	status = start_threads(members, count, threads, &slot->problem);
+	if (status)
+		give_up(slot, status);
+	be_task(&members[0]);
+	for (unsigned int i = 1; i < count; i++)
+		pthread_join(threads[i], NULL);
+	_exit(DONE);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a workload file says of itself, and what it is given.
+ *
+ * A workload is one file in drivers/workloads/, compiled once for each backend
+ * (FD_BACKEND_KERNEL, FD_BACKEND_MODEL); the WORKLOAD() in it is all it takes
+ * to be known.  fd.h has the calls whose backend is chosen by that.
+ */
+#ifndef FDSCALE_WORKLOAD_H
+#define FDSCALE_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../fdtable/fdtable.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+enum backend { BACKEND_KERNEL, BACKEND_MODEL, BACKENDS };
+extern const char *const backend_names[BACKENDS];
+
+#define WORKLOAD_OPTIONS 6
+
+/* A flag of the workload's own: a word from @choices, else a number. */
+struct workload_option {
+	const char *name;    /* without the dashes; NULL ends the list */
+	const char *choices; /* "own shared null", or NULL */
+	const char *fallback;
+	uint64_t least, most;
+	const char *about;
+};
+
+/* What was given for it: the number, or the choice's place in the list. */
+struct option_value {
+	const char *text;
+	uint64_t number;
+};
+
+/* Something to open: a path for the kernel, a file object for the model. */
+struct target {
+	char path[256];
+	struct model_file *file;
+};
+
+struct slot;
+struct run;
+
+/* A task as its workload sees it; private to the task. */
+struct task {
+	const struct run *run;
+	const struct option_value *options;
+	unsigned int number;
+	int source;		  /* a descriptor of its own, above the hold */
+	struct files_task *files; /* model: the table of the variant measured */
+	struct target own;
+	struct target shared;
+	void *data; /* the workload's own */
+
+	/* the harness's */
+	struct slot *slot;
+	struct files_task *handles; /* model: one a variant */
+	uint64_t *batch; /* operations between two looks at the clock */
+};
+
+enum workload_flags {
+	WORKLOAD_FIXED = 1, /* a fresh process does a fixed number of turns */
+	WORKLOAD_PROCESSES = 2, /* threads are refused: see @why_processes */
+	WORKLOAD_EMPTY = 4,	/* starts from 0, 1, 2 and 3; no source */
+};
+
+struct workload {
+	const char *name;
+	const char *about; /* one operation, in a line */
+	enum backend backend;
+	unsigned int flags;
+	const char *why_processes;
+	struct workload_option options[WORKLOAD_OPTIONS];
+	/* Most descriptors that one task has in flight; NULL means two. */
+	uint64_t (*descriptors)(const struct option_value *options);
+	/* WORKLOAD_FIXED: turns of one measurement. */
+	uint64_t (*turns)(const struct option_value *options);
+	/* Unmeasured; 0, or -1 by way of task_fail(). */
+	int (*prepare)(struct task *t);
+	/* @n operations; 0, or -1 by way of task_fail(). */
+	int (*operate)(struct task *t, uint64_t n);
+	void (*finish)(struct task *t);
+};
+
+#ifdef FD_BACKEND_MODEL
+#define WORKLOAD_BACKEND BACKEND_MODEL
+#else
+#define WORKLOAD_BACKEND BACKEND_KERNEL
+#endif
+
+/* Announce a workload: WORKLOAD(.name = "dup-close", ...); */
+#define WORKLOAD(...)                                                          \
+	static const struct workload this_workload = {                         \
+		.backend = WORKLOAD_BACKEND, __VA_ARGS__};                     \
+	static const struct workload *const this_entry                         \
+		__attribute__((section("workloads"), used)) = &this_workload
+
+/* All that were linked in, both backends' together. */
+const struct workload *const *workloads_begin(void);
+const struct workload *const *workloads_end(void);
+#define for_each_workload(w)                                                   \
+	for (w = workloads_begin(); w != workloads_end(); w++)
+
+/* NULL where there is none of that name for @backend. */
+const struct workload *workload_find(const char *name, enum backend backend);
+
+/*
+ * An operation failed with errno: note @call, so that the window ends and the
+ * user is told.  Returns -1.
+ */
+int task_fail(struct task *t, const char *call) __attribute__((cold));
+
+#endif
