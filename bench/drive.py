@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run build/fdscale: one call is one run of one cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.plan import Cell, Plan
+from bench.problem import COULD_NOT, INTERRUPTED, USAGE, Problem
+
+DRIVER = Path(__file__).resolve().parent.parent / "build" / "fdscale"
+GRACE = 5.0  # seconds that a driver told to stop has to clean up
+
+
+def driver_path() -> Path:
+    """$FDSCALE_DRIVER or build/fdscale; raises Problem(COULD_NOT)."""
+    path = Path(os.environ.get("FDSCALE_DRIVER", DRIVER))
+    if not os.access(path, os.X_OK):
+        raise Problem(COULD_NOT, f"{path} is not built: run make")
+    return path
+
+
+def ask(*words: str) -> dict[str, Any]:
+    """The JSON object that a command of the driver prints.
+
+    Raises Problem with the driver's own words and status.
+    """
+    done = subprocess.run(
+        [driver_path(), *words, "--json"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        text = done.stderr.strip().removeprefix("fdscale: ")
+        if "cannot open shared object" in text:
+            library = text.split(": ")[2] if text.count(": ") > 1 else text
+            raise Problem(COULD_NOT, f"{library} is missing: run make setup")
+        raise Problem(done.returncode if done.returncode > 0 else COULD_NOT, text)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def command(cell: Cell, variants: list[str], plan: Plan, seed: int) -> list[str]:
+    """The driver's command line for a run, as it can be typed by hand."""
+    words = [
+        *("run", cell.workload, "--backend", cell.backend),
+        *("--variant", ",".join(variants), "--hold", cell.hold),
+        *("--place", cell.place, "--mode", cell.mode, "--tasks", str(cell.tasks)),
+        *("--window-ms", str(plan.window_ms), "--seed", str(seed)),
+    ]
+    if cell.table_size:
+        words += ["--table-size", str(cell.table_size)]
+    if cell.backend == "model" and plan.lock != "queued":
+        words += ["--lock", plan.lock]
+    if plan.oversubscribe:
+        words.append("--oversubscribe")
+    for key, value in cell.options:
+        words += [f"--{key}", value]
+    return words
+
+
+class Driver:
+    """The driver's process, its temporary folder, and their end."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.folder = tempfile.mkdtemp(prefix="fdscale-run-")
+        # A group of its own: the terminal's Ctrl-C reaches the runner only,
+        # which then stops the driver in its own time.
+        self.process = subprocess.Popen(
+            [driver_path(), *words, "--json", "--tmpdir", self.folder],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=0,
+        )
+
+    def finish(self) -> tuple[str, str]:
+        """All it printed; the driver is gone afterwards, whatever happens."""
+        try:
+            return self.process.communicate()
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Ask, wait, insist; then drop the folder."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_events(stdout: str) -> list[dict[str, Any]]:
+    """The driver's lines; what it was writing when it died is left out."""
+    events = []
+    for line in stdout.splitlines():
+        try:
+            events.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return events
+
+
+def failure(events: list[dict[str, Any]], stderr: str, status: int) -> dict[str, Any]:
+    """What went wrong, for the record."""
+    lines = [
+        line.removeprefix("fdscale: ")
+        for line in stderr.strip().splitlines()
+        if not line.startswith("fdscale: memory not bound")
+    ]
+    text = lines[-1] if lines else f"the driver ended with status {status}"
+    for event in events:
+        if event["event"] == "error":
+            return {k: event[k] for k in ("syscall", "errno", "remedy")} | {
+                "status": COULD_NOT,
+                "text": text,
+            }
+    if status < 0:
+        text = f"the driver was killed by {signal.Signals(-status).name}"
+    return {
+        "syscall": None,
+        "errno": None,
+        "remedy": None,
+        "status": status if status > 0 else COULD_NOT,
+        "text": text,
+    }
+
+
+def run_cell(
+    cell: Cell, variants: list[str], plan: Plan, run: int, blocks: int, seed: int
+) -> dict[str, Any]:
+    """One run: the record that results.jsonl keeps.
+
+    A driver that fails gives a record with `error` and no windows: no number
+    comes from a broken run.  Ctrl-C passes through, with the driver stopped.
+    """
+    words = command(cell, variants, plan, seed)
+    if blocks:
+        words += ["--windows", str(blocks)]
+    begun = time.time()
+    start = time.monotonic()
+    driver = Driver(words)
+    stdout, stderr = driver.finish()
+    status = driver.process.returncode
+    events = read_events(stdout)
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt
+    setup = [e for e in events if e["event"] == "setup"]
+    error = failure(events, stderr, status) if status else None
+    end = [e for e in events if e["event"] == "end"]
+    return {
+        "schema": 1,
+        "type": "run",
+        "time": begun,
+        "run": run,
+        "cell": cell.as_dict(),
+        "variants": variants,
+        "command": words,
+        "setup": setup[0] if setup else None,
+        "windows": [] if error else [e for e in events if e["event"] == "window"],
+        "error": error,
+        "recorded_ns": end[0]["recorded_ns"] if end and not error else 0,
+        "seconds": time.monotonic() - start,
+    }
+
+
+def is_refusal(record: dict[str, Any]) -> bool:
+    """Refused before it started: more runs would say the same."""
+    error = record["error"]
+    return bool(error) and record["setup"] is None and error["status"] in (USAGE, 3)

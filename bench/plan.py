@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What to measure: cells, from flags or a TOML plan, and the time they get."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tomllib
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from bench.problem import USAGE, Problem
+
+CONFIG = Path(__file__).resolve().parent.parent / "config"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One workload x backend x hold x placement x mode x number of tasks."""
+
+    workload: str
+    backend: str
+    hold: str
+    place: str
+    mode: str
+    tasks: int
+    options: tuple[tuple[str, str], ...] = ()
+    table_size: int = 0  # slots; 0: what the driver finds to fit
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in results.jsonl."""
+        return asdict(self) | {"options": dict(self.options)}
+
+    @staticmethod
+    def from_dict(d: dict[str, Any]) -> "Cell":
+        """The inverse of as_dict()."""
+        return Cell(**(d | {"options": tuple(sorted(d["options"].items()))}))
+
+    def group(self) -> "Cell":
+        """All but the number of tasks: the cells of one table and figure."""
+        return replace(self, tasks=0, table_size=0)
+
+    def name(self) -> str:
+        """The workload with its flags, as they are typed."""
+        return " ".join([self.workload, *(f"--{k} {v}" for k, v in self.options)])
+
+    def __str__(self) -> str:
+        one = {"threads": "thread", "processes": "process"}
+        unit = self.mode if self.tasks != 1 else one[self.mode]
+        size = f", {self.table_size} slots" if self.table_size else ""
+        return (
+            f"{self.name()}, {self.backend}, hold {self.hold}, "
+            f"{self.tasks} {unit}, {self.place}{size}"
+        )
+
+
+@dataclass
+class Plan:
+    """A sweep, as asked for.  Lists multiply; times are seconds."""
+
+    workload: list[str] = field(
+        default_factory=lambda: ["dup-close", "open-close", "dup2-churn"]
+    )
+    backend: list[str] = field(default_factory=lambda: ["kernel", "model"])
+    variant: list[str] = field(
+        default_factory=lambda: ["stock-6.12", "series-v2", "series-v3", "merged-6.13"]
+    )
+    baseline: str = ""  # the first variant
+    hold: list[str] = field(default_factory=lambda: ["none", "low:64"])
+    place: list[str] = field(default_factory=lambda: ["compact"])
+    mode: list[str] = field(default_factory=lambda: ["threads", "processes"])
+    tasks: list[int] | str = "auto"
+    table_size: list[int] = field(default_factory=lambda: [0])
+    runs: int = 7
+    window_ms: int = 10
+    max_time: float = 0.0  # 0: a second a run
+    precision: float = 0.0  # half-width of every ratio's interval; 0: not asked
+    lock: str = "queued"
+    oversubscribe: bool = False
+    options: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    quick: bool = False
+    seed: int = 0
+
+    def quicken(self) -> "Plan":
+        """--quick: five runs of short windows, 42 s in all, figures besides."""
+        self.quick = True
+        self.runs = min(self.runs, 5)
+        self.window_ms = min(self.window_ms, 5)
+        self.max_time = self.max_time or 42.0
+        return self
+
+
+def line_of(text: str, path: list[Any]) -> int:
+    """The line on which the last key of a schema error's path stands, or 1."""
+    keys = [str(k) for k in path if not isinstance(k, int)]
+    for number, line in enumerate(text.splitlines(), 1):
+        if keys and re.match(rf'\s*\[?"?{re.escape(keys[-1])}"?\s*[=\]]', line):
+            return number
+    return 1
+
+
+def load_plan(path: Path) -> Plan:
+    """A plan from TOML, checked against config/schema/plan.json.
+
+    Raises Problem(USAGE) naming the file, the line and the key.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
+        raise Problem(USAGE, f"plan {path}: {why}") from None
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        raise Problem(USAGE, f"plan {path}: {e}") from None
+    if not data:
+        raise Problem(USAGE, f"plan {path}: empty; see config/*.toml for ready ones")
+    schema = json.loads((CONFIG / "schema" / "plan.json").read_text())
+    for error in jsonschema.Draft7Validator(schema).iter_errors(data):
+        keys = list(error.absolute_path)
+        unknown = re.search(r"'([^']+)' (?:was|were) unexpected", error.message)
+        if unknown:
+            keys.append(unknown.group(1))
+        where = ".".join(str(k) for k in keys if not isinstance(k, int)) or "plan"
+        raise Problem(
+            USAGE,
+            f"plan {path}: line {line_of(text, keys)}: {where}: {error.message}",
+        )
+    data = {k.replace("-", "_"): v for k, v in data.items()}
+    quick = data.pop("quick", False)
+    if "precision" in data:
+        data["precision"] = parse_percent("precision", data["precision"])
+    plan = Plan(**data)
+    return plan.quicken() if quick else plan
+
+
+def parse_percent(what: str, text: str) -> float:
+    """'0.5%' as 0.005; raises Problem(USAGE)."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)%?", text)
+    value = float(match.group(1)) if match else 0.0
+    if not 0 < value < 100:
+        raise Problem(USAGE, f"{what}: '{text}' is not a percentage such as 0.5%")
+    return value / 100
+
+
+def parse_tasks(text: str) -> list[int] | str:
+    """'auto' or '1,2,8'; raises Problem(USAGE)."""
+    if text == "auto":
+        return text
+    counts = []
+    for word in text.split(","):
+        if not re.fullmatch(r"[0-9]{1,5}", word) or not 1 <= int(word) <= 65536:
+            raise Problem(
+                USAGE,
+                f"--tasks: '{word}' is not a whole number from 1 to 65536, or auto",
+            )
+        counts.append(int(word))
+    return sorted(set(counts))
+
+
+def task_counts(topology: dict[str, Any]) -> list[int]:
+    """1, 2, 4, ... and what fills an L3, a node, a package, all cores, all PUs."""
+    most = int(topology["pus"])
+    powers = itertools.takewhile(lambda n: n <= most, (1 << i for i in range(17)))
+    sizes = (int(s["tasks"]) for s in topology["sizes"])
+    return sorted({*powers, *(n for n in sizes if n <= most)})
+
+
+def cell_options(plan: Plan, workload: str) -> list[tuple[tuple[str, str], ...]]:
+    """Every combination of the options that the plan gives for a workload."""
+    given = plan.options.get(workload, {})
+    lists = [[(key, value) for value in values] for key, values in given.items()]
+    return [tuple(sorted(c)) for c in itertools.product(*lists)]
+
+
+def hold_top(hold: str) -> int:
+    """The descriptors below this one may be held; 0 where only the driver knows."""
+    if hold == "none":
+        return 3
+    match = re.fullmatch(r"low:(\d+)", hold)
+    return int(match.group(1)) if match else 0
+
+
+def common_slots(hold: str, mode: str, most_tasks: int) -> int:
+    """One table size for all task counts of a curve: what the largest needs.
+
+    The driver's own rule (size.c): the hold, two descriptors a task in flight,
+    64 clear, a source a task; processes have a table each.
+    """
+    tasks = most_tasks if mode == "threads" else 1
+    top = hold_top(hold)
+    return 1 << (top + 3 * tasks + 64 - 1).bit_length() if top else 0
+
+
+def expand(
+    plan: Plan, topology: dict[str, Any], listing: dict[str, Any]
+) -> list[Cell]:
+    """The plan's cells.
+
+    A combination that makes no sense for a workload by what it is (dup2-churn
+    in threads) is left out where a list multiplied it into being; where nothing
+    else was asked for, the driver's refusal is the user's to see.
+    """
+    facts = {(w["name"], w["backend"]): w for w in listing["workloads"]}
+    counts = task_counts(topology) if isinstance(plan.tasks, str) else plan.tasks
+    cells: list[Cell] = []
+    for workload, backend, hold, place, mode, size in itertools.product(
+        plan.workload, plan.backend, plan.hold, plan.place, plan.mode, plan.table_size
+    ):
+        about = facts[(workload, backend)]
+        if not size and not about["empty_table"]:
+            size = common_slots(hold, mode, max(counts))
+        if about["empty_table"] and hold != "none" and "none" in plan.hold:
+            continue
+        if about["processes_only"] and mode == "threads":
+            if "processes" in plan.mode:
+                continue
+        for options in cell_options(plan, workload):
+            for tasks in counts:
+                cell = Cell(
+                    workload, backend, hold, place, mode, tasks, options, size
+                )
+                if plan.quick and mode == "processes" and tasks == 1:
+                    if "threads" in plan.mode and not about["processes_only"]:
+                        continue  # one process is one thread
+                cells.append(cell)
+    return cells
+
+
+def variants_for(cell: Cell, plan: Plan, listing: dict[str, Any]) -> list[str]:
+    """What the driver is asked for: the running kernel has the one it has."""
+    if cell.backend == "kernel":
+        running = [str(listing["kernel"])]
+        named = [v for v in plan.variant if v.split("#")[0] == running[0]]
+        return named if len(named) > 1 else running
+    return plan.variant

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The results folder: results are stored as they come and never rewritten."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from bench.problem import COULD_NOT, USAGE, Problem
+
+RESULTS = "results.jsonl"
+
+
+class Store:
+    """A results folder: made here, and refused when there and not empty."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            used = any(folder.iterdir())
+        except OSError as e:
+            raise Problem(USAGE, f"--out {folder}: {e.strerror}") from None
+        if used:
+            raise Problem(
+                USAGE, f"--out {folder}: not empty; name a new folder, or --resume it"
+            )
+        try:
+            self.file = open(folder / RESULTS, "a", encoding="utf-8")
+        except OSError as e:
+            raise Problem(USAGE, f"--out {folder}: {e.strerror}") from None
+
+    def add(self, record: dict[str, Any]) -> None:
+        """One line, on disk before the next run starts."""
+        try:
+            self.file.write(json.dumps(record, separators=(",", ":")) + "\n")
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        except OSError as e:
+            raise Problem(COULD_NOT, f"{self.folder / RESULTS}: {e.strerror}") from None
+
+    def write(self, name: str, text: str) -> None:
+        """A file beside the results, whole or not at all."""
+        path = self.folder / name
+        fresh = path.with_name(path.name + ".new")
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            os.replace(fresh, path)
+        except OSError as e:
+            fresh.unlink(missing_ok=True)
+            raise Problem(COULD_NOT, f"{path}: {e.strerror}") from None
+
+    def close(self) -> None:
+        """No more is added."""
+        self.file.close()
+
+
+def load(folder: Path) -> list[dict[str, Any]]:
+    """The runs of a results folder; a torn last line is set aside.
+
+    Raises Problem(USAGE) naming the file, and the line where one is not ours.
+    """
+    path = folder / RESULTS
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
+        raise Problem(USAGE, f"{path}: {why}") from None
+    lines = text.split("\n")
+    torn = lines.pop()  # "" when the file ends in a newline
+    records = []
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            record = None
+        if not isinstance(record, dict) or record.get("schema") != 1:
+            raise Problem(USAGE, f"{path}: line {number}: not a result of schema 1")
+        records.append(record)
+    del torn
+    return records

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From runs to what is said of them: rates, ratios, verdicts, fairness, tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench import stats
+from bench.plan import Cell
+from bench.stats import Fairness, Interval, Verdict
+
+WIDTH = 80
+ACROSS = 4  # variants side by side
+COLUMN = 18
+SKEWED = 0.01  # of a window, the start skew that is worth a note
+
+
+@dataclass
+class Judged:
+    """What one variant did in one cell."""
+
+    rate: Interval
+    ratio: Interval | None  # None for the baseline itself
+    verdict: Verdict | None
+    fairness: Fairness
+    windows: int
+    disturbed: int  # windows with involuntary context switches
+    bimodal: bool
+
+
+@dataclass
+class CellResult:
+    """One cell, all its variants."""
+
+    cell: Cell
+    baseline: str
+    runs: int
+    seconds: float
+    fdsize: int
+    variants: dict[str, Judged] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+
+def by_cell(records: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]]]:
+    """The runs of each cell, in the order in which they were made."""
+    cells: dict[Cell, list[dict[str, Any]]] = {}
+    for record in records:
+        if record["type"] == "run":
+            cells.setdefault(Cell.from_dict(record["cell"]), []).append(record)
+    return cells
+
+
+def task_totals(runs: list[dict[str, Any]], variant: str) -> list[float]:
+    """Operations of each task over all windows of a variant."""
+    totals: list[float] = []
+    for run in runs:
+        for window in run["windows"]:
+            if window["variant"] == variant:
+                totals = totals or [0.0] * len(window["ops"])
+                totals = [a + b for a, b in zip(totals, window["ops"])]
+    return totals
+
+
+def judge_variant(
+    good: list[dict[str, Any]], variant: str, baseline: str, seconds: float
+) -> Judged:
+    """One variant of a cell whose runs are all complete."""
+    windows = [w for r in good for w in r["windows"] if w["variant"] == variant]
+    rates = [
+        [w["rate"] for w in r["windows"] if w["variant"] == variant] for r in good
+    ]
+    ratio = verdict = None
+    if variant != baseline:
+        pairs = [stats.block_pairs(r["windows"], variant, baseline) for r in good]
+        ratio = stats.ratio_interval(pairs)
+        verdict = stats.verdict(ratio, None, len(good), run_seconds=seconds / len(good))
+    return Judged(
+        stats.rate_interval(rates),
+        ratio,
+        verdict,
+        stats.fairness(task_totals(good, variant)),
+        len(windows),
+        sum(w["switches"] > 0 for w in windows),
+        len(windows) >= 20 and stats.bimodal([w["rate"] for w in windows]),
+    )
+
+
+def judge_cell(
+    cell: Cell, runs: list[dict[str, Any]], baseline: str = ""
+) -> CellResult:
+    """All variants of a cell against its baseline (else its first variant).
+
+    A rate of zero (a task that never ran) has no logarithm: the run is a failure.
+    """
+    good = [r for r in runs if not r["error"] and r["windows"]]
+    counts = Counter(r["error"]["text"] for r in runs if r["error"])
+    failures = [f"{t} ({n} runs)" if n > 1 else t for t, n in counts.items()]
+    idle = [r for r in good if any(w["rate"] <= 0 for w in r["windows"])]
+    if idle:
+        failures.append(f"{len(idle)} runs had a window without an operation")
+        good = [r for r in good if r not in idle]
+    variants = good[0]["variants"] if good else []
+    chosen = baseline if baseline in variants else variants[0] if variants else ""
+    seconds = sum(r["seconds"] for r in runs)
+    fdsize = good[0]["setup"]["fdsize"] if good else 0
+    result = CellResult(cell, chosen, len(good), seconds, fdsize, failures=failures)
+    for variant in variants:
+        result.variants[variant] = judge_variant(good, variant, chosen, seconds)
+    return result
+
+
+def judge(records: Iterable[dict[str, Any]], baseline: str = "") -> list[CellResult]:
+    """Every cell, in the order of its group and then of its tasks."""
+    results = [judge_cell(c, runs, baseline) for c, runs in by_cell(records).items()]
+    return sorted(results, key=lambda r: (str(r.cell.group()), r.cell.tasks))
+
+
+def groups(results: list[CellResult]) -> dict[Cell, list[CellResult]]:
+    """The cells of each table and figure, by number of tasks."""
+    found: dict[Cell, list[CellResult]] = {}
+    for result in results:
+        found.setdefault(result.cell.group(), []).append(result)
+    return found
+
+
+def human(rate: float) -> str:
+    """Four digits and a unit: 12.34M."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate >= size:
+            return f"{rate / size:.4g}{unit}"
+    return f"{rate:.4g}"
+
+
+def percent(interval: Interval) -> str:
+    """±half-width, or nothing where one run tells none."""
+    if not interval.known:
+        return ""
+    half = interval.half_width_percent
+    return f" ±{half:.1f}%" if half < 99.95 else " ±>100%"
+
+
+def short_word(judged: Judged, runs: int) -> str:
+    """The verdict in a column's width."""
+    if judged.verdict is None:
+        return "baseline"
+    word = judged.verdict.word
+    if word.startswith("no difference beyond "):
+        return "same within " + word.removeprefix("no difference beyond ")
+    return word if runs >= stats.MIN_RUNS else "too few runs"
+
+
+def ratio_text(ratio: Interval | None) -> str:
+    """x1.234 and the bounds."""
+    if ratio is None:
+        return ""
+    if not ratio.known:
+        return f"x{ratio.estimate:.3f}"
+    return f"x{ratio.estimate:.3g} {ratio.low:.3g}..{ratio.high:.3g}"
+
+
+def rows(result: CellResult, names: list[str]) -> list[str]:
+    """The lines of one number of tasks."""
+    judged = [result.variants.get(n) for n in names]
+    lines = [
+        [human(j.rate.estimate) + percent(j.rate) if j else "-" for j in judged],
+        [ratio_text(j.ratio) if j else "" for j in judged],
+        [short_word(j, result.runs) if j else "" for j in judged],
+    ]
+    if result.cell.tasks > 1:
+        lines.append(
+            [
+                f"{j.fairness.least:.2f}..{j.fairness.most:.2f} J{j.fairness.jain:.3f}"
+                if j
+                else ""
+                for j in judged
+            ]
+        )
+    heads = [str(result.cell.tasks), "ratio", "", "tasks"]
+    return [
+        f"{head:>6}" + "".join(f"{text:>{COLUMN}}" for text in line).rstrip()
+        for head, line in zip(heads, lines)
+        if any(line)
+    ]
+
+
+def table(group: Cell, results: list[CellResult]) -> str:
+    """The table of one workload and hold: tasks down, variants across."""
+    done = [r for r in results if r.variants]
+    sizes = sorted({r.fdsize for r in done})
+    title = f"{group.name()} | {group.backend} | hold {group.hold} | {group.mode}"
+    slots = ", ".join(str(s) for s in sizes)
+    runs = sorted({r.runs for r in done})
+    lines = [
+        title,
+        f"placement {group.place}, table of {slots} slots, "
+        f"{'..'.join(str(r) for r in dict.fromkeys((runs[0], runs[-1])))} runs",
+    ]
+    names = list(done[0].variants)
+    base = done[0].baseline
+    others = [n for n in names if n != base]
+    first = True
+    for start in range(0, max(len(others), 1), ACROSS - 1):
+        shown = [base, *others[start : start + ACROSS - 1]] if base else names
+        lines.append(f"{' tasks' if first else '      '}" + header(shown))
+        for result in done:
+            lines += rows(result, shown)
+        first = False
+    return "\n".join(lines)
+
+
+def header(names: list[str]) -> str:
+    """Names over their columns; a long one is cut in the middle."""
+    cut = [n if len(n) < COLUMN else n[: COLUMN - 9] + ".." + n[-6:] for n in names]
+    return "".join(f"{n:>{COLUMN}}" for n in cut)
+
+
+def wrapped(text: str, indent: str = "  ") -> str:
+    """A note within the width."""
+    import textwrap
+
+    return textwrap.fill(
+        text, WIDTH, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def notes(results: list[CellResult], planned_runs: int) -> list[str]:
+    """What a reader must know before believing a table."""
+    found = []
+    for r in results:
+        name = str(r.cell)
+        for variant, j in r.variants.items():
+            if j.fairness.starved:
+                found.append(
+                    f"{name}: {variant} starves tasks: the least busy did "
+                    f"{j.fairness.least:.2f} of a fair share"
+                )
+            if j.bimodal:
+                found.append(f"{name}: {variant} has two modes: do not trust a mean")
+        disturbed = sum(j.disturbed for j in r.variants.values())
+        windows = sum(j.windows for j in r.variants.values())
+        if windows and disturbed > windows / 10 and r.cell.tasks:
+            found.append(
+                f"{name}: {disturbed} of {windows} windows had involuntary switches"
+            )
+        in_flight = r.cell.tasks * 2 + 3
+        if r.cell.mode == "threads" and r.cell.hold == "none" and in_flight > 64:
+            found.append(f"{name}: hold none no longer stays within word 0")
+        if r.variants and r.runs < planned_runs:
+            found.append(f"{name}: {r.runs} of {planned_runs} runs")
+    return found
+
+
+def comparisons(results: list[CellResult]) -> str:
+    """How many were made, and how many would differ by chance."""
+    made = [
+        j.ratio
+        for r in results
+        for j in r.variants.values()
+        if j.ratio and j.ratio.known and r.runs >= stats.MIN_RUNS
+    ]
+    if not made:
+        return "No comparison: the kernel backend has the running kernel's form only."
+    excluding = sum(ratio.excludes(1) for ratio in made)
+    chance = stats.expected_false(len(made))
+    return (
+        f"{len(made)} comparisons; {excluding} intervals exclude 1, about "
+        f"{chance:.1f} would by chance alone."
+    )
+
+
+LEGEND = (
+    "Operations a second with the 95% interval over runs; under it the ratio to "
+    "the first column's variant with its interval, the verdict, and the tasks' "
+    "shares: least..most busy (1 is fair) and Jain's index. Verdicts are not "
+    "calibrated by A/A here: ./run.py calibrate."
+)
+
+
+def summary(
+    records: list[dict[str, Any]],
+    host: dict[str, str],
+    planned: list[Cell],
+    planned_runs: int,
+    baseline: str = "",
+    wall: float = 0.0,
+) -> str:
+    """The whole summary, 80 columns, fit for a mail."""
+    results = judge(records, baseline)
+    parts = [f"{host['machine']}\nkernel {host['kernel']}", wrapped(LEGEND, "")]
+    for group, cells in groups(results).items():
+        if any(r.variants for r in cells):
+            parts.append(table(group, cells))
+    failed = [f"{r.cell}: {text}" for r in results for text in r.failures]
+    missing = [str(c) for c in planned if c not in {r.cell for r in results}]
+    for title, lines in (
+        ("Notes", notes(results, planned_runs)),
+        ("Failed or refused", failed),
+        ("Not measured", missing),
+    ):
+        if lines:
+            parts.append("\n".join([title, *(wrapped(f"- {line}") for line in lines)]))
+    end = wrapped(comparisons(results), "")
+    if wall:
+        inside = sum(r["recorded_ns"] for r in records if r["type"] == "run") / 1e9
+        end += "\n" + wrapped(
+            f"{wall:.0f} s in all, {inside:.0f} s of it ({100 * inside / wall:.0f}%) "
+            "inside recorded windows; the rest is start-up, warm-up, settling and "
+            "figures.",
+            "",
+        )
+    parts.append(end)
+    return "\n\n".join(parts) + "\n"
