@@ -18,6 +18,7 @@
 #include "../harness/problem.h"
 
 struct files; /* the model's files_struct */
+struct model_lock;
 
 /* What a descriptor names.  One cache line of its own: its count bounces. */
 struct model_file {
@@ -72,9 +73,10 @@ void files_free(struct files *files);
 struct files_task {
 	_Alignas(64) struct files *files;
 	const struct variant *variant;
+	struct model_lock *lock; /* the table's, or its part's (any-fd-split) */
 	unsigned int number;
-	unsigned int hint;
-	uint64_t quiescent; /* for freeing old tables: see fdtable.c */
+	unsigned int hint;	    /* any-fd: the word it looks into first */
+	_Atomic uint64_t quiescent; /* odd: reading fd[]; see grow.c */
 	_Alignas(64) char queue_node[64];
 };
 
