@@ -272,8 +272,11 @@ static void collect(struct coordinator *c, uint64_t from, uint64_t until)
 	w->rate = sum * 1e9 / w->ns;
 }
 
-/* One window of @variant into c->window, done again while its start is not
- * common to all; tasks that outnumber the PUs cannot start together. */
+/*
+ * One window of @variant into c->window, done again while its start is not
+ * common to all.  Tasks that outnumber the PUs cannot start together; on a host
+ * too busy for it the last try is kept, and marked.
+ */
 static int measure_window(struct coordinator *c, unsigned int variant,
 			  uint64_t ns, struct problem *p)
 {
@@ -298,15 +301,10 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 			return failed_call(c, p);
 		collect(c, sh->from, sh->until);
 		c->window.redone = redone;
-		if (c->window.skew_ns * 100 <= ns || c->run->oversubscribe)
+		c->window.skewed = c->window.skew_ns * 100 > ns;
+		if (!c->window.skewed || c->run->oversubscribe ||
+		    redone == REDO_MOST)
 			return DONE;
-		if (redone == REDO_MOST)
-			return problem_set(
-				p, COULD_NOT,
-				"%u windows in a row started more "
-				"than 1%% apart: other work on these "
-				"CPUs, or --window-ms too short",
-				REDO_MOST);
 		if (c->lead * 2 < LEAD_MOST)
 			c->lead *= 2;
 	}
@@ -338,6 +336,7 @@ static int measure_turns(struct coordinator *c, unsigned int variant,
 		c->run->tasks > 1 ? sh->start : slot_of(c->slots, 0)->started,
 		end);
 	c->window.redone = 0;
+	c->window.skewed = false;
 	return end_tasks(c, p);
 }
 

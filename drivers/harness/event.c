@@ -113,7 +113,7 @@ void event_window(const struct run *run, const struct window *w,
 	for (unsigned int i = 0; i < run->tasks; i++)
 		json_array_append_new(ops, json_integer(w->ops[i]));
 	json_line(json_pack(
-		"{ss ss sI sI so sf sI sI sI}", "event", "window", "variant",
+		"{ss ss sI sI so sf sI sI sb sI}", "event", "window", "variant",
 		run->variant_names[v], "block", (json_int_t)w->block, "ns",
 		(json_int_t)w->ns, "ops", ops, "rate", w->rate, "skew_ns",
 		(json_int_t)w->skew_ns, "redone", (json_int_t)w->redone,

@@ -18,11 +18,12 @@ struct window {
 	unsigned int variant;
 	unsigned int block;
 	uint64_t ns;
-	uint64_t skew_ns; /* latest start less the common one */
-	unsigned int redone;
-	uint64_t switches; /* involuntary, all tasks */
-	uint64_t *ops;	   /* per task */
-	double rate;	   /* operations a second */
+	uint64_t skew_ns;    /* latest start less the common one */
+	unsigned int redone; /* times it was done again */
+	bool skewed;	     /* the start was more than 1% apart */
+	uint64_t switches;   /* involuntary, all tasks */
+	uint64_t *ops;	     /* per task */
+	double rate;	     /* operations a second */
 };
 
 /* What there is to tell so far, for the table. */
