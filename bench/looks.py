@@ -10,7 +10,8 @@ print in black and white. Marks and dashes are gnuplot's point and dash types.
 import math
 import re
 import zlib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, VERMILLION, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#7f7f7f"
@@ -19,7 +20,7 @@ SOLID, DASH, DOT, DASHDOT, DASHDOTDOT = 1, 2, 3, 4, 5
 MARKS = range(1, 16)
 
 # Width of a character of 12-pixel text, in pixels; names take a little less.
-CHAR = 7.1
+CHAR = 7.2
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,19 @@ def look(name: str) -> Look:
     return Look(COLOURS[colour], DASH + number % 4, mark + 1)
 
 
+def is_variant(name: str) -> bool:
+    """Whether it is a variant of the project, with or without switches."""
+    return name.split("+")[0] in KNOWN
+
+
+def in_turn(place: int) -> Look:
+    """The look of the nth of things that are no variants and stay in one figure."""
+    colours = (BLUE, VERMILLION, GREEN, BLACK, PURPLE, SKY, ORANGE, GREY)
+    turn, at = divmod(place, len(colours))
+    marks = (7, 5, 9, 13, 11, 6, 4, 8)
+    return Look(colours[at], SOLID + turn % 5, marks[at])
+
+
 def safe_name(*words: str) -> str:
     """A file name out of words such as low:64 or first-word+cond-clear."""
     return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(words)).strip("-.") or "figure"
@@ -148,46 +162,56 @@ def step(span: float, most: int) -> float:
     return next(power * k for k in (1, 2, 5, 10) if span / (power * k) <= most)
 
 
-def linear(low: float, high: float, unit: float = 1.0) -> Axis:
-    """An axis from low to high with round ticks, printed in units of `unit`."""
-    size = step(high - low, 7)
+def linear(
+    low: float,
+    high: float,
+    least: float = 0.0,
+    label: Callable[[float], str] = "{:.6g}".format,
+) -> Axis:
+    """An axis from low to high with round ticks, at least `least` apart."""
+    size = max(step(high - low, 7), least)
     first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
-    ticks = [(i * size, f"{i * size / unit:.6g}") for i in range(first, last + 1)]
-    return Axis(low, high, 0, ticks)
+    return Axis(
+        low, high, 0, [(i * size, label(i * size)) for i in range(first, last + 1)]
+    )
 
 
 def short(value: float) -> str:
-    """A number for a tick: 1024, 16k, 1M (powers of ten and two only lose no digit)."""
-    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= 10 * unit or (value >= unit and value % unit == 0):
-            scaled = value / unit
-            return f"{scaled:.4g}{letter}" if value >= 1e4 else f"{value:.6g}"
-    return f"{value:.4g}"
+    """A whole number for a tick: 16384, 100k, 1M; never at the cost of a digit."""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= 10 * unit and value % unit == 0 or value == unit >= 1e6:
+            return f"{value / unit:.10g}{letter}"
+    return f"{value:.10g}"
 
 
-def decades(low: float, high: float) -> Axis:
-    """A logarithmic axis around low..high (both above 0) with ticks at powers of ten."""
-    span = max(math.log10(high / low), 0.3)
-    low, high = low / 10 ** (0.05 * span), high * 10 ** (0.05 * span)
-    factors = (1.0,) if span > 2.5 else (1.0, 2.0, 5.0)
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    every = max(1, round(span / 8))
-    ticks = [
-        (factor * 10.0**power, short(factor * 10.0**power))
-        for power in powers
-        for factor in factors
-        if power % every == 0 and low <= factor * 10.0**power <= high
-    ]
+def time(seconds: float) -> str:
+    """Seconds with three digits in the unit that suits them."""
+    if seconds == 0:
+        return "0"
+    for unit, word in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {word}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def times(low: float, high: float) -> Axis:
+    """A logarithmic axis for seconds (above 0) with ticks at 1, or 1, 2, 5, 10."""
+    room = max(1.05, (8 * low / high) ** 0.5, (high / low) ** 0.04)
+    low, high = low / room, high * room
+    span = math.log10(high / low)
+    factors = (1, 2, 5) if span < 3 else (1,)
+    every = math.ceil(span / 10)
+    ticks = []
+    for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
+        for factor in factors:
+            value = factor * 10.0**power
+            if power % every == 0 and low <= value <= high:
+                ticks.append((value, time(value * (1 + 1e-9))))
     return Axis(low, high, 10, ticks)
 
 
 def measured(values: list[float], log: bool, width: float) -> Axis:
-    """An axis with a tick at each measured value, `width` pixels long.
-
-    A label that would touch its neighbour moves to a second line; one that fits
-    on neither is left out, its tick is not.
-    """
-    values = sorted(set(values))
+    """An axis with a tick at each measured value, `width` pixels long."""
     low, high = values[0], values[-1]
     if log:
         room = (high / low) ** 0.04 if high > low else 2.0
@@ -195,19 +219,45 @@ def measured(values: list[float], log: bool, width: float) -> Axis:
     else:
         room = 0.04 * (high - low) or 1.0
         axis = Axis(low - room, high + room, 0, [])
+    return stagger(axis, values, [short(value) for value in values], width)
+
+
+def stagger(axis: Axis, places: list[float], texts: list[str], width: float) -> Axis:
+    """The axis with ticks: a label that would touch its neighbour is on a second line.
+
+    One that fits on neither is left out, its tick is not.
+    """
     ends = [-math.inf, -math.inf]
-    for value in values:
-        text = short(value)
-        half = (len(text) + 1) * CHAR / 2
-        centre = axis.fraction(value) * width
+    ticks = []
+    for place, text in zip(places, texts):
+        half = (len(text) + 1.5) * CHAR / 2
+        centre = axis.fraction(place) * width
         row = next((r for r in (0, 1) if centre - half >= ends[r]), None)
-        if row is None:
-            text = ""
-        else:
+        if row is not None:
             ends[row] = centre + half
-            text = "\n" * row + text
-        axis.ticks.append((value, text))
-    return axis
+        ticks.append((place, "" if row is None else "\n" * row + text))
+    return replace(axis, ticks=ticks)
+
+
+def apart(values: list[float], width: float) -> tuple[Axis, list[float]]:
+    """A logarithmic axis whose values are told apart, and where on it each is drawn.
+
+    63, 64 and 65 matter and would lie on each other, so places are moved until
+    there is room between them. 0 (the hold `none`) has one of its own on the left.
+    """
+    gap = min(34.0, width / len(values))
+    positive = [value for value in values if value > 0] or [1.0]
+    first = 20.0 if len(positive) == len(values) else 20.0 + 2 * gap
+    span = math.log(positive[-1] / positive[0]) or 1.0
+    wanted = [
+        first + (width - 20 - first) * math.log(value / positive[0]) / span
+        for value in positive
+    ]
+    places = spread(wanted, gap, first, width - 20)
+    if len(positive) < len(values):
+        places.insert(0, 20.0)
+    texts = [short(value) if value else "none" for value in values]
+    return stagger(Axis(0.0, width, 0, []), places, texts, width), places
 
 
 def ratios(low: float, high: float) -> Axis:

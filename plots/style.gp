@@ -10,7 +10,7 @@
 #   marks      x, height of the label on the page, label
 #   series     one a row: name, colour, dash, mark, shift along x (a factor where x is
 #              logarithmic, else a summand), its last point, height of its name on the page
-#   series N   the points of series N
+#   series N   the points of series N, with where x is drawn
 if (!exists("data") || !exists("out")) {
     print "usage: gnuplot -e \"data='NAME.dat'; out='NAME.png'\" " . ARG0
     exit status 2
@@ -124,5 +124,3 @@ set xrange [xlow + 0:xhigh + 0]
 set yrange [ylow + 0:yhigh + 0]
 if (xlog > 0) { set logscale x xlog + 0 }
 if (ylog > 0) { set logscale y ylog + 0 }
-moved(x, i) = xlog > 0 ? x * shift[i] : x + shift[i]
-points(i) = sprintf('series %d', i)
