@@ -5,6 +5,7 @@ host.py records them, the checks of the doctor judge them.
 """
 
 import gzip
+import os
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -309,3 +310,21 @@ def topology(root: Root) -> dict[str, int | None]:
 def affinity_text(root: Root) -> str | None:
     cpus = allowed(root)
     return None if cpus is None else list_text(cpus)
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """All CPUs since boot, in seconds."""
+
+    busy: float  # user, nice, system, interrupts (a guest's are within user)
+    steal: float
+
+
+def cpu_times(root: Root) -> CpuTimes | None:
+    """The first line of /proc/stat."""
+    words = (root.read("/proc/stat") or "").split("\n")[0].split()
+    if len(words) < 9 or words[0] != "cpu":
+        return None
+    user, nice, system, _, _, irq, softirq, steal = (int(n) for n in words[1:9])
+    tick = os.sysconf("SC_CLK_TCK")
+    return CpuTimes((user + nice + system + irq + softirq) / tick, steal / tick)
