@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What else happened on the host during a run: snapshots before and after it."""
+
+import os
+import time
+from dataclasses import dataclass
+
+from bench import facts
+from bench.root import Root
+
+# A run is called disturbed from here on.
+STEAL_SHARE = 0.01  # of the CPU time that was asked for: what A/A can still see
+FOREIGN_CPUS = 0.1  # CPUs' worth of work of others, on small machines ...
+FOREIGN_SHARE = 0.01  # ... and this share of the PUs on large ones, if more
+FREQUENCY_SHIFT = 0.05  # of the fastest clock: more than thermal flutter
+# /proc/stat counts by sampling at the tick: below this many seconds it is noise.
+LEAST_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One moment; asdict() of it can be stored. None is what the host hides."""
+
+    time: float  # seconds, monotonic
+    own: float  # CPU seconds of this process and the children it waited for
+    pus: int | None
+    busy: float | None
+    steal: float | None
+    load: float | None  # the last minute's: stored, not judged (it holds our own)
+    khz: int | None  # the fastest PU's clock now
+    throttles: int | None
+
+
+def snapshot(root: Root) -> Snapshot:
+    """The host now. Taken before a driver starts and after it was waited for."""
+    times = facts.cpu_times(root)
+    names = root.glob(f"{facts.CPU}/cpufreq/policy*/scaling_cur_freq")
+    clocks = [n for name in names if (n := root.number(name)) is not None]
+    pus = facts.online(root)
+    load = (root.read("/proc/loadavg") or "").split()
+    own = os.times()
+    return Snapshot(
+        time=time.monotonic(),
+        own=sum(own[:4]),
+        pus=len(pus) if pus else None,
+        busy=times.busy if times else None,
+        steal=times.steal if times else None,
+        load=float(load[0]) if load else None,
+        khz=max(clocks, default=None),
+        throttles=facts.throttles(root),
+    )
+
+
+def _grown(before: float | None, after: float | None) -> float | None:
+    """How much a counter grew; None when one of the readings is missing."""
+    return None if before is None or after is None else after - before
+
+
+def disturbed(before: Snapshot, after: Snapshot) -> list[str]:
+    """Why the run between the two is to be marked; empty when it is not."""
+    reasons = []
+    wall = after.time - before.time
+    busy = _grown(before.busy, after.busy)
+    steal = _grown(before.steal, after.steal)
+    if busy is not None and steal is not None and wall > 0:
+        foreign = busy - (after.own - before.own)
+        if steal > max(LEAST_SECONDS, STEAL_SHARE * (busy + steal)):
+            share = steal / (busy + steal)
+            reasons.append(f"the hypervisor stole {share:.1%} of the CPU time")
+        least = max(FOREIGN_CPUS, FOREIGN_SHARE * (after.pus or 1))
+        if foreign > max(LEAST_SECONDS, least * wall):
+            reasons.append(f"others worked for {foreign / wall:.2f} CPUs")
+    if before.khz and after.khz:
+        if abs(after.khz / before.khz - 1) > FREQUENCY_SHIFT:
+            reasons.append(
+                f"the clock went from {before.khz // 1000} to {after.khz // 1000} MHz"
+            )
+    throttles = _grown(before.throttles, after.throttles)
+    if throttles:
+        reasons.append(f"throttled by heat {throttles:.0f} times")
+    return reasons

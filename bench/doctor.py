@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`./run.py doctor`: is this host fit to measure on, and what to do about it."""
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bench import checks_cpu, checks_kernel, checks_limits
+from bench.check import FATAL, OK, UNKNOWN, WARN, AnyCheck, Check, Needs, Setting
+from bench.fix import fixed, restore_stale
+from bench.host import read_host
+from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
+from bench.root import Root
+
+CHECKS: list[AnyCheck] = [
+    *checks_cpu.CHECKS,
+    *checks_kernel.CHECKS,
+    *checks_limits.CHECKS,
+]
+COLOURS = {OK: "green", WARN: "yellow", FATAL: "bold red", UNKNOWN: "dim"}
+WIDTH = 80
+
+
+def run_checks(root: Root, needs: Needs) -> list[Check]:
+    """Every check, in the order in which they are shown."""
+    return [check.run(root, needs) for check in CHECKS]
+
+
+def as_json(checks: list[Check]) -> dict[str, Any]:
+    """The shape of design.md: {"checks": [{"name", "state", "value", "remedy"}]}."""
+    return {"checks": [asdict(check) for check in checks]}
+
+
+def record(root: Root, needs: Needs) -> dict[str, Any]:
+    """What host.json holds: the host, and what the checks say of it."""
+    return {**read_host(root.prefix), **as_json(run_checks(root, needs))}
+
+
+def wanted(root: Root, needs: Needs) -> list[Setting]:
+    """What --fix would write: the reversible remedies of what is at warn."""
+    return [
+        setting
+        for check in CHECKS
+        if check.run(root, needs).state == WARN
+        for setting in check.settings(root)
+    ]
+
+
+def show(checks: list[Check], out: TextIO) -> None:
+    """The checks in 80 columns; in colour on a terminal without NO_COLOR."""
+    console = Console(file=out, width=WIDTH, highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for check in checks:
+        text = Text("hidden here" if check.value is None else check.value)
+        if check.remedy is not None:
+            text.append(f"\n> {check.remedy}")
+        table.add_row(Text(check.state, COLOURS[check.state]), check.name, text)
+    console.print(table)
+    counts = {state: sum(c.state == state for c in checks) for state in COLOURS}
+    console.print(", ".join(f"{count} {state}" for state, count in counts.items()))
+
+
+@contextlib.contextmanager
+def fixing(root: Root, needs: Needs) -> Iterator[None]:
+    """What --fix does, for the length of the with block; told on stderr."""
+
+    def say(line: str) -> None:
+        print(f"fix: {line}", file=sys.stderr, flush=True)
+
+    with fixed(root, wanted(root, needs), say):
+        yield
+
+
+def _while_fixed(command: list[str]) -> int:
+    """Run COMMAND to its end; without one, wait for Enter or the end of stdin."""
+    if not command:
+        if sys.stdin.isatty():
+            print("fix: held until you press Enter", file=sys.stderr, flush=True)
+        sys.stdin.readline()
+        return DONE
+    try:
+        return subprocess.run(command).returncode
+    except OSError as error:
+        raise Problem(USAGE, f"{command[0]}: {error.strerror}") from error
+
+
+def doctor(
+    as_lines: bool = False,
+    fix: bool = False,
+    needs: Needs = Needs(),
+    command: tuple[str, ...] = (),
+    root: Root = Root(),
+) -> int:
+    """Print the checks, as JSON or for people; the exit status.
+
+    With FIX, what is reversible is changed first and put back when COMMAND ends,
+    or, without one, when standard input does.
+    """
+    for line in restore_stale(root):
+        print(f"left by a run that was killed: {line}", file=sys.stderr)
+    status = DONE
+    try:
+        with fixing(root, needs) if fix else contextlib.nullcontext():
+            checks = run_checks(root, needs)
+            if as_lines:
+                print(json.dumps(as_json(checks)), flush=True)
+            else:
+                show(checks, sys.stdout)
+                sys.stdout.flush()
+            if fix:
+                status = _while_fixed(list(command))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    fatal = any(check.state == FATAL for check in checks)
+    return COULD_NOT if fatal else status
