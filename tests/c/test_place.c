@@ -23,19 +23,23 @@
 #define SHARED "../shared/topologies/"
 #define MAX_PUS 4096
 
-/* What hwloc itself says about a PU, apart from struct topology_pu. */
-static hwloc_obj_t around(const struct topology *t, int os,
-			  hwloc_obj_type_t type)
-{
-	return hwloc_get_ancestor_obj_by_type(
-		t->hwloc, type, hwloc_get_pu_obj_by_os_index(t->hwloc, os));
-}
+/* What hwloc itself says about each PU, apart from struct topology_pu. */
+static hwloc_obj_t core_of[MAX_PUS];
+static int package_of[MAX_PUS]; /* logical index, or -1 */
 
-static int package_rank(const struct topology *t, int os)
+static void ask_hwloc(const struct topology *t)
 {
-	hwloc_obj_t package = around(t, os, HWLOC_OBJ_PACKAGE);
+	hwloc_obj_t pu = NULL, package;
 
-	return package ? (int)package->logical_index : -1;
+	while ((pu = hwloc_get_next_obj_by_type(t->hwloc, HWLOC_OBJ_PU, pu))) {
+		assert_in_range(pu->os_index, 0, MAX_PUS - 1);
+		package = hwloc_get_ancestor_obj_by_type(t->hwloc,
+							 HWLOC_OBJ_PACKAGE, pu);
+		package_of[pu->os_index] =
+			package ? (int)package->logical_index : -1;
+		core_of[pu->os_index] = hwloc_get_ancestor_obj_by_type(
+			t->hwloc, HWLOC_OBJ_CORE, pu);
+	}
 }
 
 static void check_node(const struct topology *t, int os, int node)
@@ -102,53 +106,47 @@ static unsigned int check_order(const struct topology *t, const char *policy,
 	return n;
 }
 
-static bool same_core(const struct topology *t, int a, int b)
+static bool same_core(int a, int b)
 {
-	hwloc_obj_t core = around(t, a, HWLOC_OBJ_CORE);
-
-	return core && core == around(t, b, HWLOC_OBJ_CORE);
+	return core_of[a] && core_of[a] == core_of[b];
 }
 
 /* How many PUs of this one's core come before it. */
-static unsigned int before(const struct topology *t, const int *order,
-			   unsigned int i)
+static unsigned int before(const int *order, unsigned int i)
 {
 	unsigned int n = 0;
 
 	for (unsigned int j = 0; j < i; j++)
-		n += same_core(t, order[j], order[i]);
+		n += same_core(order[j], order[i]);
 	return n;
 }
 
-static void check_compact(const struct topology *t, const int *order,
-			  unsigned int n)
+static void check_compact(const int *order, unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		for (unsigned int j = i + 1; j < n; j++)
-			if (package_rank(t, order[j]) ==
-			    package_rank(t, order[i]))
-				assert_int_equal(package_rank(t, order[j - 1]),
-						 package_rank(t, order[i]));
+			if (package_of[order[j]] == package_of[order[i]])
+				assert_int_equal(package_of[order[j - 1]],
+						 package_of[order[i]]);
 }
 
 /* Every core once, in the order in which compact comes to them. */
-static void check_cores(const struct topology *t, const int *order,
-			unsigned int n, const int *compact, unsigned int all)
+static void check_cores(const int *order, unsigned int n, const int *compact,
+			unsigned int all)
 {
 	unsigned int k = 0;
 
 	for (unsigned int i = 0; i < all; i++)
-		if (!before(t, compact, i))
+		if (!before(compact, i))
 			assert_int_equal(order[k++], compact[i]);
 	assert_int_equal(k, n);
 }
 
-static void check_smt(const struct topology *t, const int *order,
-		      unsigned int n)
+static void check_smt(const int *order, unsigned int n)
 {
 	for (unsigned int i = 1; i < n; i++)
-		if (before(t, order, i))
-			assert_true(same_core(t, order[i - 1], order[i]));
+		if (before(order, i))
+			assert_true(same_core(order[i - 1], order[i]));
 }
 
 /*
@@ -164,12 +162,12 @@ static void check_scatter(const struct topology *t, const int *order,
 	memset(cores, 0, sizeof(cores));
 	memset(given, 0, sizeof(given));
 	for (unsigned int i = 1; i < n; i++)
-		assert_true(before(t, order, i) >= before(t, order, i - 1));
+		assert_true(before(order, i) >= before(order, i - 1));
 	for (unsigned int i = 0; i < n; i++)
-		if (!before(t, order, i))
-			cores[1 + package_rank(t, order[i])]++;
-	for (unsigned int i = 0; i < n && !before(t, order, i); i++) {
-		unsigned int mine = ++given[1 + package_rank(t, order[i])];
+		if (!before(order, i))
+			cores[1 + package_of[order[i]]]++;
+	for (unsigned int i = 0; i < n && !before(order, i); i++) {
+		unsigned int mine = ++given[1 + package_of[order[i]]];
 
 		for (int q = 0; q <= packages; q++)
 			assert_true(given[q] == cores[q] ||
@@ -197,13 +195,14 @@ static void check_invariants(const struct topology *t)
 	unsigned int all, n;
 	char policy[32];
 
+	ask_hwloc(t);
 	all = check_order(t, "compact", compact);
 	assert_int_equal(all, hwloc_bitmap_weight(t->usable));
-	check_compact(t, compact, all);
+	check_compact(compact, all);
 	n = check_order(t, "cores", order);
-	check_cores(t, order, n, compact, all);
+	check_cores(order, n, compact, all);
 	assert_int_equal(check_order(t, "smt", order), all);
-	check_smt(t, order, all);
+	check_smt(order, all);
 	assert_int_equal(check_order(t, "scatter", order), all);
 	check_scatter(t, order, all);
 	while ((obj = hwloc_get_next_obj_by_type(t->hwloc, HWLOC_OBJ_NUMANODE,
