@@ -34,7 +34,6 @@ static int by_core(const void *x, const void *y)
 
 	BY(pu->in_package);
 	BY(pu->domain_kind);
-	BY(pu->in_node);
 	BY(pu->in_domain);
 	BY(pu->kind);
 	BY(pu->core);

@@ -175,17 +175,26 @@ static void check_scatter(const struct topology *t, const int *order,
 	}
 }
 
-/* Linux counts CPUs to the first of the nodes around them. */
+/* Is there a PU that no other node is nearer to? */
 static bool has_cpus(const struct topology *t, hwloc_obj_t node)
 {
 	hwloc_obj_t other = NULL;
+	hwloc_bitmap_t left = hwloc_bitmap_dup(node->cpuset);
+	bool any;
 
+	hwloc_bitmap_and(left, left, t->usable);
 	while ((other = hwloc_get_next_obj_by_type(t->hwloc, HWLOC_OBJ_NUMANODE,
-						   other)))
-		if (other->os_index < node->os_index &&
-		    hwloc_bitmap_isequal(other->cpuset, node->cpuset))
-			return false;
-	return hwloc_bitmap_intersects(node->cpuset, t->usable);
+						   other))) {
+		bool inside =
+			hwloc_bitmap_isincluded(other->cpuset, node->cpuset);
+		bool same = hwloc_bitmap_isequal(other->cpuset, node->cpuset);
+
+		if (same ? other->os_index < node->os_index : inside)
+			hwloc_bitmap_andnot(left, left, other->cpuset);
+	}
+	any = !hwloc_bitmap_iszero(left);
+	hwloc_bitmap_free(left);
+	return any;
 }
 
 static void check_invariants(const struct topology *t)
