@@ -188,13 +188,14 @@ static int add_part(struct order *o, const struct topology *t,
 			name(&right, have);
 	}
 	if (!end || *end)
-		return problem_set(p, USAGE,
-				   "placement \"%s\": \"%s\" is not the number "
-				   "of a %s; use one of %s",
-				   policy, arg, what, right.text);
+		return problem_set(
+			p, USAGE,
+			"placement \"%.60s\": \"%s\" is not the number "
+			"of a %s; use one of %s",
+			policy, arg, what, right.text);
 	return problem_set(
-		p, USAGE, "placement \"%s\": %s %d %s; use one of %s", policy,
-		what, value,
+		p, USAGE, "placement \"%.60s\": %s %d %s; use one of %s",
+		policy, what, value,
 		!strcmp(what, "node") && hwloc_get_numanode_obj_by_os_index(
 						 t->hwloc, value)
 			? "has memory but no CPU that may be used"
@@ -309,9 +310,9 @@ static int order_by(struct order *o, const struct topology *t,
 			return 0;
 		}
 	}
-	return problem_set(p, USAGE,
-			   "placement \"%s\" is unknown: use one of " POLICIES,
-			   policy);
+	return problem_set(
+		p, USAGE,
+		"placement \"%.60s\" is unknown: use one of " POLICIES, policy);
 }
 
 static int fill(struct placement *out, const struct order *o, bool bound,
@@ -347,7 +348,7 @@ int place_tasks(const struct topology *t, const char *policy,
 	if (!status && tasks > o.n && !oversubscribe)
 		status = problem_set(
 			p, USAGE,
-			"%u tasks asked, but placement \"%s\" has "
+			"%u tasks asked, but placement \"%.60s\" has "
 			"room for %u%s here: ask for fewer, or add "
 			"--oversubscribe to go round again",
 			tasks, policy, o.n,
