@@ -34,7 +34,6 @@ static int by_core(const void *x, const void *y)
 
 	BY(pu->in_package);
 	BY(pu->domain_kind);
-	BY(pu->in_node);
 	BY(pu->in_domain);
 	BY(pu->kind);
 	BY(pu->core);
@@ -189,13 +188,14 @@ static int add_part(struct order *o, const struct topology *t,
 			name(&right, have);
 	}
 	if (!end || *end)
-		return problem_set(p, USAGE,
-				   "placement \"%s\": \"%s\" is not the number "
-				   "of a %s; there are %s",
-				   policy, arg, what, right.text);
+		return problem_set(
+			p, USAGE,
+			"placement \"%.60s\": \"%s\" is not the number "
+			"of a %s; use one of %s",
+			policy, arg, what, right.text);
 	return problem_set(
-		p, USAGE, "placement \"%s\": %s %d %s; use one of %s", policy,
-		what, value,
+		p, USAGE, "placement \"%.60s\": %s %d %s; use one of %s",
+		policy, what, value,
 		!strcmp(what, "node") && hwloc_get_numanode_obj_by_os_index(
 						 t->hwloc, value)
 			? "has memory but no CPU that may be used"
@@ -262,12 +262,14 @@ static int add_list(struct order *o, const struct topology *t, const char *list,
 	}
 	if (!unknown.count && !barred.count && !again.count)
 		return 0;
-	return problem_set(p, USAGE, "placement \"cpus:%s\":%s%s%s%s%s%s", list,
-			   unknown.count ? " there is no CPU " : "",
-			   unknown.text,
-			   barred.count ? " this process may not use CPU " : "",
-			   barred.text, again.count ? " given twice: CPU " : "",
-			   again.text);
+	return problem_set(
+		p, USAGE, "placement \"cpus:%.60s\":%s%s%s%s%s%s%s%s", list,
+		unknown.count ? " there is no CPU " : "", unknown.text,
+		unknown.count && barred.count ? ";" : "",
+		barred.count ? " this process may not use CPU " : "",
+		barred.text,
+		again.count && (unknown.count || barred.count) ? ";" : "",
+		again.count ? " given twice: CPU " : "", again.text);
 }
 
 static int order_by(struct order *o, const struct topology *t,
@@ -308,9 +310,9 @@ static int order_by(struct order *o, const struct topology *t,
 			return 0;
 		}
 	}
-	return problem_set(p, USAGE,
-			   "placement \"%s\" is unknown: use one of " POLICIES,
-			   policy);
+	return problem_set(
+		p, USAGE,
+		"placement \"%.60s\" is unknown: use one of " POLICIES, policy);
 }
 
 static int fill(struct placement *out, const struct order *o, bool bound,
@@ -344,14 +346,13 @@ int place_tasks(const struct topology *t, const char *policy,
 				   TASKS_MAX);
 	status = order_by(&o, t, policy, p);
 	if (!status && tasks > o.n && !oversubscribe)
-		status = problem_set(p, USAGE,
-				     "%u tasks asked, but placement \"%s\" has "
-				     "%u %s here: ask for fewer, or add "
-				     "--oversubscribe to go round again",
-				     tasks, policy, o.n,
-				     !strcmp(policy, "cores")
-					     ? "cores, one task each,"
-					     : "PUs");
+		status = problem_set(
+			p, USAGE,
+			"%u tasks asked, but placement \"%.60s\" has "
+			"room for %u%s here: ask for fewer, or add "
+			"--oversubscribe to go round again",
+			tasks, policy, o.n,
+			strcmp(policy, "cores") ? "" : ", one a core,");
 	if (!status) {
 		out->tasks = tasks;
 		out->capacity = o.n;

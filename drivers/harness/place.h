@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which PU each task is bound to.  The policies are those of the README:
- * compact, cores, smt, scatter, node:N, package:N, cpus:LIST, none.
+ * Which PU each task is bound to.  A policy is an order of the usable PUs; task
+ * i gets the i-th, however many tasks there are.
+ *
+ * compact    domain by domain (see struct topology_pu), a package's one after
+ *            the other: the first PU of every core, then the second ones, ...
+ * cores      the first PU of every core, in compact's order, and no more
+ * smt        core by core in the same order, all PUs of each
+ * scatter    a PU of each package in turn, within a package of each node in
+ *            turn, within a node of each L3; no sibling before all first PUs
+ * node:N     compact inside a NUMA node (OS index)
+ * package:N  compact inside a package (OS index; logical if it has none)
+ * cpus:LIST  these CPUs in this order, as in 0-3,8
+ * none       not bound
+ *
+ * Where cores are of several kinds the faster come first: in compact, cores and
+ * smt within their domain, in scatter on the whole machine.
  */
 #ifndef FDSCALE_PLACE_H
 #define FDSCALE_PLACE_H

@@ -219,7 +219,6 @@ static int by_compact(const void *x, const void *y)
 
 	BY(in_package);
 	BY(domain_kind);
-	BY(in_node);
 	BY(in_domain);
 	BY(sibling);
 	BY(kind);

@@ -62,7 +62,7 @@ static void add_size(json_t *sizes, unsigned int tasks, const char *what)
 static json_t *sizes_json(const struct topology *t)
 {
 	json_t *sizes = json_array();
-	unsigned int cores = 0;
+	unsigned int cores = 0, fast = 0;
 
 	for (size_t s = 0; s < SCOPES; s++) {
 		int first = TOPOLOGY_NONE;
@@ -85,8 +85,13 @@ static json_t *sizes_json(const struct topology *t)
 		if (in_pus != in_cores)
 			add_size(sizes, in_pus, scopes[s].with_siblings);
 	}
-	for (unsigned int i = 0; i < t->npus; i++)
+	for (unsigned int i = 0; i < t->npus; i++) {
 		cores += t->pus[i].sibling == 0;
+		fast += t->pus[i].sibling == 0 &&
+			t->pus[i].kind == t->pus[0].kind;
+	}
+	if (fast != cores)
+		add_size(sizes, fast, "all P cores");
 	add_size(sizes, cores, "all cores");
 	add_size(sizes, t->npus, "all PUs");
 	return sizes;
