@@ -37,6 +37,7 @@ LIB_OBJS := $(HARNESS:%.c=$(BUILD)/%.o) $(FDTABLE:%.c=$(BUILD)/%.o)
 # A workload is compiled once for each backend that can serve it.
 WORKLOAD_OBJS := $(WORKLOADS:%.c=$(BUILD)/%.kernel.o) \
 	$(WORKLOADS:%.c=$(BUILD)/%.model.o)
+BENCHES := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/bench_*.c))
 C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 
 # V=1 shows the commands.
@@ -75,6 +76,35 @@ $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+
+setup:
+	@config/setup.sh
+
+# ASan takes part in the whole-program tests as a second driver.
+test: setup all
+	$(Q)$(MAKE) --no-print-directory SAN=address,undefined BUILD=$(BUILD)/asan \
+		CFLAGS="-O1 -g" all c-tests
+	$(Q)$(MAKE) --no-print-directory SAN=thread BUILD=$(BUILD)/tsan \
+		CFLAGS="-O1 -g" $(BUILD)/tsan/tests/test_fdtable_threads
+	$(Q)BUILD=$(BUILD) $(PYTHON) -m pytest -q $(TESTS)
+
+C_SOURCES = $(shell git ls-files 'drivers/*.[ch]' 'tests/*.[ch]')
+PY_SOURCES = run.py bench tests
+SH_SOURCES = config/setup.sh .ci/run
+lint: setup
+	clang-format --dry-run -Werror $(C_SOURCES)
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc all c-tests
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all c-tests
+	black -q --check $(PY_SOURCES)
+	$(PYTHON) -m flake8 $(PY_SOURCES)
+	mypy $(PY_SOURCES)
+	shellcheck $(SH_SOURCES)
+
+sweep: setup all
+	./run.py sweep $(SWEEP)
+
+bench: setup all $(BENCHES)
+	$(PYTHON) -m bench.selfbench
 
 clean:
 	rm -rf $(BUILD)

@@ -178,3 +178,8 @@ def is_refusal(record: dict[str, Any]) -> bool:
     """Refused before it started: more runs would say the same."""
     error = record["error"]
     return bool(error) and record["setup"] is None and error["status"] in (USAGE, 3)
+
+
+def show(*words: str) -> int:
+    """Let the driver print for itself; its exit status."""
+    return subprocess.run([driver_path(), *words], check=False).returncode

@@ -38,7 +38,8 @@ class Cell:
     @staticmethod
     def from_dict(d: dict[str, Any]) -> "Cell":
         """The inverse of as_dict()."""
-        return Cell(**(d | {"options": tuple(sorted(d["options"].items()))}))
+        words: dict[str, Any] = {**d, "options": tuple(sorted(d["options"].items()))}
+        return Cell(**words)
 
     def group(self) -> "Cell":
         """All but the number of tasks: the cells of one table and figure."""
@@ -196,9 +197,7 @@ def common_slots(hold: str, mode: str, most_tasks: int) -> int:
     return 1 << (top + 3 * tasks + 64 - 1).bit_length() if top else 0
 
 
-def expand(
-    plan: Plan, topology: dict[str, Any], listing: dict[str, Any]
-) -> list[Cell]:
+def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> list[Cell]:
     """The plan's cells.
 
     A combination that makes no sense for a workload by what it is (dup2-churn
@@ -221,9 +220,7 @@ def expand(
                 continue
         for options in cell_options(plan, workload):
             for tasks in counts:
-                cell = Cell(
-                    workload, backend, hold, place, mode, tasks, options, size
-                )
+                cell = Cell(workload, backend, hold, place, mode, tasks, options, size)
                 if plan.quick and mode == "processes" and tasks == 1:
                     if "threads" in plan.mode and not about["processes_only"]:
                         continue  # one process is one thread

@@ -13,6 +13,17 @@ from bench.problem import COULD_NOT, USAGE, Problem
 RESULTS = "results.jsonl"
 
 
+def write_whole(path: Path, text: str) -> None:
+    """A file beside the results, whole or not at all."""
+    fresh = path.with_name(path.name + ".new")
+    try:
+        fresh.write_text(text, encoding="utf-8")
+        os.replace(fresh, path)
+    except OSError as e:
+        fresh.unlink(missing_ok=True)
+        raise Problem(COULD_NOT, f"{path}: {e.strerror}") from None
+
+
 class Store:
     """A results folder: made here, and refused when there and not empty."""
 
@@ -40,17 +51,6 @@ class Store:
             os.fsync(self.file.fileno())
         except OSError as e:
             raise Problem(COULD_NOT, f"{self.folder / RESULTS}: {e.strerror}") from None
-
-    def write(self, name: str, text: str) -> None:
-        """A file beside the results, whole or not at all."""
-        path = self.folder / name
-        fresh = path.with_name(path.name + ".new")
-        try:
-            fresh.write_text(text, encoding="utf-8")
-            os.replace(fresh, path)
-        except OSError as e:
-            fresh.unlink(missing_ok=True)
-            raise Problem(COULD_NOT, f"{path}: {e.strerror}") from None
 
     def close(self) -> None:
         """No more is added."""

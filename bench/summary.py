@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bench import stats
@@ -69,9 +69,7 @@ def judge_variant(
 ) -> Judged:
     """One variant of a cell whose runs are all complete."""
     windows = [w for r in good for w in r["windows"] if w["variant"] == variant]
-    rates = [
-        [w["rate"] for w in r["windows"] if w["variant"] == variant] for r in good
-    ]
+    rates = [[w["rate"] for w in r["windows"] if w["variant"] == variant] for r in good]
     ratio = verdict = None
     if variant != baseline:
         pairs = [stats.block_pairs(r["windows"], variant, baseline) for r in good]
@@ -221,9 +219,7 @@ def wrapped(text: str, indent: str = "  ") -> str:
     """A note within the width."""
     import textwrap
 
-    return textwrap.fill(
-        text, WIDTH, subsequent_indent=indent, break_on_hyphens=False
-    )
+    return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def notes(results: list[CellResult], planned_runs: int) -> list[str]:
@@ -313,3 +309,44 @@ def summary(
         )
     parts.append(end)
     return "\n\n".join(parts) + "\n"
+
+
+def as_json(
+    results: list[CellResult], host: dict[str, str], wall: float
+) -> dict[str, Any]:
+    """The summary for a program: the same numbers, unrounded."""
+
+    def interval(i: Interval | None) -> dict[str, Any] | None:
+        if i is None:
+            return None
+        low, high = (i.low, i.high) if i.known else (None, None)
+        return {"estimate": i.estimate, "low": low, "high": high, "n": i.n}
+
+    return {
+        "schema": 1,
+        "host": host,
+        "seconds": wall,
+        "cells": [
+            {
+                "cell": r.cell.as_dict(),
+                "baseline": r.baseline,
+                "runs": r.runs,
+                "fdsize": r.fdsize,
+                "seconds": r.seconds,
+                "failures": r.failures,
+                "variants": {
+                    name: {
+                        "rate": interval(j.rate),
+                        "ratio": interval(j.ratio),
+                        "verdict": j.verdict.word if j.verdict else None,
+                        "text": j.verdict.text if j.verdict else None,
+                        "fairness": asdict(j.fairness),
+                        "windows": j.windows,
+                        "disturbed": j.disturbed,
+                    }
+                    for name, j in r.variants.items()
+                },
+            }
+            for r in results
+        ],
+    }

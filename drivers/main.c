@@ -211,7 +211,9 @@ static void print_words(const char *title, const struct variant_word *words)
 {
 	printf("%s\n", title);
 	for (; words->name; words++)
-		printf("  %-22s %s\n", words->name, words->about);
+		printf(strlen(words->about) < 56 ? "  %-22s %s\n"
+						 : "  %s\n      %s\n",
+		       words->name, words->about);
 }
 
 static int command_list(int argc, char **argv)

@@ -19,9 +19,9 @@
 #define MS 1000000ull
 #define LEAD_FIRST (50 * 1000ull) /* ns from order to start: a wake-up */
 #define LEAD_A_TASK 3000ull	  /* ns more for each task to wake */
-#define LEAD_MOST (200 * MS)
+#define LEAD_MOST (5 * MS + 20000ull * c->run->tasks)
 #define SETTLE_LEAST (100 * 1000ull) /* ns unrecorded after a switch */
-#define REDO_MOST 20
+#define REDO_MOST 8
 #define WARM_UP_MOST 8
 #define STEADY 0.05 /* warm when a round is within this of the one before */
 #define HANG (30ull * 1000 * MS)
@@ -451,6 +451,9 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 	if (status)
 		return status;
 	catch_signals();
+	/* What was inherited is not ours, and would enlarge every child's
+	 * table: fork sizes it to what is open. */
+	close_range(3, ~0u, 0);
 	bind_memory(&c);
 	status = run_cell(&c, begun, p);
 	kill_children(&c);

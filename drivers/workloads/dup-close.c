@@ -8,12 +8,44 @@
  * Shape: processes scale with the PUs, since each has a table of its own;
  * threads fall after the first, since all meet at one lock.
  * will-it-scale's dup1 is the same loop.
+ *   --blow KIB  memory of the task's own written between operations, so that
+ *               the table is found in a farther cache; the writing is in the
+ *               rate, and is the same for all variants
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "../harness/fd.h"
+
+enum { BLOW };
+
+static int prepare(struct task *t)
+{
+	size_t bytes = t->options[BLOW].number * 1024;
+
+	if (!bytes)
+		return 0;
+	t->data = malloc(bytes);
+	return t->data ? 0 : task_fail(t, "malloc");
+}
+
+static void finish(struct task *t)
+{
+	free(t->data);
+}
+
+/* The memory is the task's own: no other task's cache is touched. */
+static inline void blow(struct task *t, uint64_t n)
+{
+	memset(t->data, (int)n, t->options[BLOW].number * 1024);
+	/* Else the compiler sees that nobody reads it. */
+	__asm__ volatile("" : : "r"(t->data) : "memory");
+}
 
 static int operate(struct task *t, uint64_t n)
 {
 	int source = t->source;
+	bool blown = t->data;
 
 	while (n--) {
 		int fd = fd_dup(t, source);
@@ -22,10 +54,16 @@ static int operate(struct task *t, uint64_t n)
 			return task_fail(t, "dup");
 		if (unlikely(fd_close(t, fd)))
 			return task_fail(t, "close");
+		if (unlikely(blown))
+			blow(t, n);
 	}
 	return 0;
 }
 
 WORKLOAD(.name = "dup-close",
 	 .about = "dup + close of a file of the task's own (dup1)",
-	 .operate = operate);
+	 .options = {{.name = "blow",
+		      .fallback = "0",
+		      .most = 1 << 20,
+		      .about = "memory written between operations, KiB"}},
+	 .prepare = prepare, .operate = operate, .finish = finish);

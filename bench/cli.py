@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: words in, one exit status out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from bench import doctor, drive, reproduce, topo
+from bench.plan import Plan, load_plan, parse_percent, parse_tasks
+from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
+from bench.sweep import Sweep
+
+ABOUT = """\
+Which way of finding the lowest free file descriptor is faster, for this load
+on this machine, by how much, and how sure are we?
+"""
+EXAMPLES = """\
+examples:
+  ./run.py sweep --quick              this host, in under a minute
+  ./run.py sweep --backend model --hold low:64 \\
+      --variant two-level+cond-clear,first-word+cond-clear
+  ./run.py sweep --plan config/quick.toml --out results/before
+  ./run.py reproduce kara-first-64 --quick
+  ./run.py doctor
+
+exit status: 0 done or yes, 1 the answer is no, 2 usage, 3 could not,
+125 inconclusive, 130 interrupted
+"""
+SWEEP_EXAMPLES = """\
+examples:
+  ./run.py sweep                      what is sensible for this host
+  ./run.py sweep --workload dup-close --tasks 1,2,8 --mode threads
+  ./run.py sweep --dry-run            the cells and the time, nothing measured
+  ./run.py sweep --precision 0.5% --max-time 600
+
+Lists multiply. Results go to results/DATE-TIME, or to --out DIR.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with the one-line manner of the other messages."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message} (see --help)", file=sys.stderr)
+        sys.exit(USAGE)
+
+
+def words(text: str) -> list[str]:
+    """'a,b' as a list; empty words are refused."""
+    found = text.split(",")
+    if not all(found) or len(set(found)) != len(found):
+        raise argparse.ArgumentTypeError(f"'{text}': an empty word, or one twice")
+    return found
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """A type for argparse: a whole number in a range."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(
+                f"'{text}' is not a whole number from {least} to {most}"
+            )
+        return int(text)
+
+    return parse
+
+
+def seconds(text: str) -> float:
+    """A type for argparse: a positive time."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1e7:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
+    return value
+
+
+def add_sweep(commands: Any) -> None:
+    """`sweep` and its flags; a flag that is not given leaves the plan's word."""
+    p = commands.add_parser(
+        "sweep",
+        help="measure every cell of a plan, summarise, draw",
+        description="Measure cells: workloads x backends x holds x tasks.",
+        epilog=SWEEP_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("--plan", type=Path, metavar="FILE", help="a TOML plan")
+    p.add_argument("--workload", type=words, metavar="W,..")
+    p.add_argument("--backend", type=words, metavar="B,..", help="kernel, model")
+    p.add_argument("--variant", type=words, metavar="V,..", help="see ./run.py list")
+    p.add_argument("--baseline", metavar="V", help="the first variant")
+    p.add_argument("--hold", type=words, metavar="H,..", help="none, low:N")
+    p.add_argument("--place", type=words, metavar="P,..", help="compact, scatter, ..")
+    p.add_argument("--mode", type=words, metavar="M,..", help="threads, processes")
+    p.add_argument("--tasks", metavar="N,..|auto")
+    p.add_argument("--table-size", type=whole(64, 1 << 30), metavar="N")
+    p.add_argument("--runs", type=whole(1, 1000), metavar="N")
+    p.add_argument("--window-ms", type=whole(1, 600000), metavar="N")
+    p.add_argument("--max-time", type=seconds, metavar="S", help="seconds in all")
+    p.add_argument("--precision", metavar="P%%", help="go on until +-P%%")
+    p.add_argument("--lock", choices=("queued", "tas"), help="the model's")
+    p.add_argument("--oversubscribe", action="store_true", default=None)
+    p.add_argument("--quick", action="store_true", help="under 50 s on 2 cores")
+    p.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N")
+    p.add_argument("--out", type=Path, metavar="DIR", help="the results folder")
+    p.add_argument("--dry-run", action="store_true", help="print, measure nothing")
+    p.add_argument("--json", action="store_true")
+    p.add_argument("-q", "--quiet", action="store_true")
+    p.add_argument("-v", "--verbose", action="store_true")
+    p.set_defaults(call=sweep)
+
+
+def check_choice(flag: str, given: list[str], known: tuple[str, ...]) -> None:
+    """Raises Problem(USAGE) that names the wrong word and the right ones."""
+    for word in given:
+        if word not in known:
+            raise Problem(USAGE, f"{flag}: '{word}' is not one of: {' '.join(known)}")
+
+
+def plan_from(args: argparse.Namespace) -> Plan:
+    """The plan file, then the flags over it."""
+    plan = load_plan(args.plan) if args.plan else Plan()
+    for key in (
+        *("workload", "backend", "variant", "baseline", "hold", "place", "mode"),
+        *("runs", "window_ms", "max_time", "lock", "oversubscribe", "seed"),
+    ):
+        value = getattr(args, key)
+        if value is not None:
+            setattr(plan, key, value)
+    if args.tasks is not None:
+        plan.tasks = parse_tasks(args.tasks)
+    if args.table_size is not None:
+        plan.table_size = [args.table_size]
+    if args.precision is not None:
+        plan.precision = parse_percent("--precision", args.precision)
+        if not plan.max_time:
+            plan.max_time = 600.0
+    check_choice("--backend", plan.backend, ("kernel", "model"))
+    check_choice("--mode", plan.mode, ("threads", "processes"))
+    if args.seed is None and not plan.seed:
+        plan.seed = random.SystemRandom().getrandbits(32)
+    return plan.quicken() if args.quick else plan
+
+
+def sweep(args: argparse.Namespace) -> int:
+    """./run.py sweep."""
+    work = Sweep(plan_from(args), args.quiet, args.verbose)
+    if args.dry_run:
+        print(work.dry_run())
+        return DONE
+    out = args.out or Path("results") / time.strftime("%Y%m%d-%H%M%S")
+    return work.run(out, args.json)
+
+
+def add_reproduce(commands: Any) -> None:
+    """`reproduce` and its flags."""
+    p = commands.add_parser(
+        "reproduce",
+        help="put a claim of the mail threads to the test",
+        description="Without a case: the cases there are.",
+        epilog="example:\n  ./run.py reproduce kara-first-64 --quick\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("case", nargs="*", metavar="CASE")
+    p.add_argument("--quick", action="store_true", help="about a minute a case")
+    p.add_argument("--out", type=Path, metavar="DIR", help="keep the results there")
+    p.add_argument("-q", "--quiet", action="store_true")
+    p.set_defaults(call=lambda a: reproduce.run(a.case, a.quick, a.out, a.quiet))
+
+
+def add_doctor(commands: Any) -> None:
+    """`doctor` and its flags."""
+    p = commands.add_parser("doctor", help="is this host fit to measure on?")
+    p.add_argument("--json", action="store_true")
+    p.set_defaults(call=lambda a: doctor.doctor(as_lines=a.json))
+
+
+def listing(args: argparse.Namespace) -> int:
+    """./run.py list: what the driver has."""
+    found = drive.ask("list")
+    if args.json:
+        print(json.dumps(found))
+        return DONE
+    return drive.show("list")
+
+
+def add_topo(commands: Any) -> None:
+    """`topo` and its flags."""
+    p = commands.add_parser(
+        "topo",
+        help="where each task goes on this machine, or on another",
+        description="Obeys HWLOC_XMLFILE and HWLOC_SYNTHETIC.",
+        epilog="example:\n  HWLOC_SYNTHETIC='pack:2 [numa] l3:1 core:56 pu:2' \\\n"
+        "      ./run.py topo --place scatter --tasks 32\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("--place", default="compact", metavar="P")
+    p.add_argument("--tasks", type=whole(1, 65536), metavar="N", help="all PUs")
+    p.add_argument("--oversubscribe", action="store_true")
+    p.set_defaults(call=show_topo)
+
+
+def show_topo(args: argparse.Namespace) -> int:
+    """./run.py topo."""
+    machine = drive.ask("topology")
+    pus: list[int] = []
+    if args.tasks or args.place != "compact":
+        flags = ["--oversubscribe"] if args.oversubscribe else []
+        tasks = str(args.tasks or 1)
+        pus = drive.ask("place", "--place", args.place, "--tasks", tasks, *flags)["pus"]
+    print(topo.render(machine, pus))
+    return DONE
+
+
+def parser() -> Parser:
+    """The whole command line."""
+    top = Parser(
+        prog="run.py",
+        description=ABOUT,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    add_sweep(commands)
+    add_reproduce(commands)
+    add_topo(commands)
+    add_doctor(commands)
+    p = commands.add_parser("list", help="workloads, variants, switches, presets")
+    p.add_argument("--json", action="store_true")
+    p.set_defaults(call=listing)
+    return top
+
+
+def interrupt(number: int, frame: object) -> None:
+    """SIGTERM and SIGHUP end a sweep as Ctrl-C does: nothing measured is lost."""
+    raise KeyboardInterrupt
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; every Problem is one line on stderr and its status."""
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGHUP, interrupt)
+    given = sys.argv[1:] if argv is None else argv
+    if not given:
+        parser().print_help()
+        return USAGE
+    args = parser().parse_args(given)
+    try:
+        status: int = args.call(args)
+        sys.stdout.flush()
+        return status
+    except Problem as problem:
+        print(f"run.py: {problem}", file=sys.stderr)
+        return problem.status
+    except KeyboardInterrupt:
+        print("run.py: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return COULD_NOT
+    except ModuleNotFoundError as e:
+        print(f"run.py: python3-{e.name} is missing: make setup", file=sys.stderr)
+        return COULD_NOT

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The sweep: every cell, several runs, in random order, within the time given."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench import drive, figures, stats, summary
+from bench.host import read_host
+from bench.plan import Cell, Plan, expand, variants_for
+from bench.problem import COULD_NOT, DONE, INTERRUPTED, Problem
+from bench.progress import Progress, duration
+from bench.store import Store, write_whole
+
+START_UP = 0.08  # seconds of a run outside its windows, until one was seen
+SETTLING = 1.07  # a window with its settling and the wait between, over itself
+FIXED_BLOCKS = 3  # of fixed work, until its length is known
+PLAIN_RUN = 1.0  # seconds of a run when no time was given
+
+
+class Pace:
+    """How many blocks a run may have, learnt from the runs before it."""
+
+    def __init__(self, plan: Plan, runs: int) -> None:
+        self.plan = plan
+        self.left = runs
+        self.begun = time.monotonic()
+        self.total = plan.max_time or runs * PLAIN_RUN
+        self.start_up: dict[Cell, list[float]] = defaultdict(list)
+        self.block: dict[Cell, float] = {}
+
+    def time_left(self) -> float:
+        """Seconds."""
+        return self.total - (time.monotonic() - self.begun)
+
+    def over(self) -> bool:
+        """Whether the time that was set is up."""
+        return bool(self.plan.max_time) and self.time_left() <= 0
+
+    def blocks(self, cell: Cell, variants: int, fixed: bool) -> int:
+        """For the next run of the cell; never fewer than two."""
+        share = max(self.time_left(), 0.0) / max(self.left, 1)
+        if not self.plan.max_time:
+            share = PLAIN_RUN
+        outside = self.start_up[cell]
+        share -= sum(outside) / len(outside) if outside else START_UP
+        length = self.block.get(cell, 0.0)
+        if not length and fixed:
+            return FIXED_BLOCKS
+        length = length or variants * self.plan.window_ms / 1000 * SETTLING
+        return max(2, min(100_000, int(share / length)))
+
+    def learn(self, cell: Cell, record: dict[str, Any], blocks: int) -> None:
+        """From a run that went well."""
+        self.left -= 1
+        if record["error"]:
+            return
+        inside = record["recorded_ns"] / 1e9 * SETTLING
+        self.block[cell] = max(inside / blocks, 1e-6)
+        self.start_up[cell].append(max(record["seconds"] - inside, 0.0))
+
+
+def narrow(runs: list[dict[str, Any]], plan: Plan, baseline: str) -> bool:
+    """Whether every ratio of a cell (a lone variant's rate) is narrow enough."""
+    good = [r for r in runs if not r["error"]]
+    if not good:
+        return False
+    variants = good[0]["variants"]
+    base = baseline if baseline in variants else variants[0]
+    if len(variants) == 1:
+        values = [stats.run_rate([w["rate"] for w in r["windows"]]) for r in good]
+        return stats.stop_now(values, plan.precision)
+    return all(
+        stats.stop_now(
+            [stats.run_ratio(stats.block_pairs(r["windows"], v, base)) for r in good],
+            plan.precision,
+        )
+        for v in variants
+        if v != base
+    )
+
+
+class Sweep:
+    """One sweep into one results folder."""
+
+    def __init__(self, plan: Plan, quiet: bool = False, verbose: bool = False) -> None:
+        self.plan = plan
+        self.begun = time.monotonic()
+        self.listing = drive.ask("list")
+        self.topology = drive.ask("topology")
+        self.check_words()
+        self.cells = expand(plan, self.topology, self.listing)
+        self.records: list[dict[str, Any]] = []
+        self.refused: set[Cell] = set()
+        self.finished: set[Cell] = set()
+        self.quiet = quiet
+        self.verbose = verbose
+        self.progress = Progress(len(self.cells) * plan.runs, quiet, verbose)
+
+    def check_words(self) -> None:
+        """Workloads are looked up here; all else is the driver's to refuse."""
+        known = sorted({w["name"] for w in self.listing["workloads"]})
+        wrong = [w for w in (*self.plan.workload, *self.plan.options) if w not in known]
+        if wrong:
+            raise Problem(2, f"no workload '{wrong[0]}'; there are: {' '.join(known)}")
+        if self.plan.baseline and self.plan.baseline not in self.plan.variant:
+            raise Problem(
+                2,
+                f"--baseline: '{self.plan.baseline}' is not among the variants "
+                f"{','.join(self.plan.variant)}",
+            )
+
+    def estimate(self) -> float:
+        """Seconds for the whole, figures left out."""
+        return self.plan.max_time or len(self.cells) * self.plan.runs * PLAIN_RUN
+
+    def dry_run(self) -> str:
+        """The cells and the time."""
+        lines = [str(c) for c in self.cells]
+        lines.append(
+            f"{len(self.cells)} cells, {self.plan.runs} runs each, about "
+            f"{duration(self.estimate())}"
+        )
+        return "\n".join(lines)
+
+    def measure(self, store: Store) -> int:
+        """All runs; DONE or INTERRUPTED.  What was measured is in the store."""
+        rng = random.Random(self.plan.seed)
+        pace = Pace(self.plan, len(self.cells) * self.plan.runs)
+        run = 0
+        try:
+            while run < self.plan.runs or self.plan.precision:
+                todo = [c for c in self.cells if c not in self.finished | self.refused]
+                if not todo or pace.over():
+                    break
+                rng.shuffle(todo)
+                for cell in todo:
+                    if pace.over():
+                        break
+                    self.one(cell, run, store, pace, rng.getrandbits(32))
+                run += 1
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        finally:
+            self.progress.clear()
+        return DONE
+
+    def one(self, cell: Cell, run: int, store: Store, pace: Pace, seed: int) -> None:
+        """One run of one cell."""
+        variants = variants_for(cell, self.plan, self.listing)
+        fixed = any(
+            w["name"] == cell.workload and w["fixed_work"]
+            for w in self.listing["workloads"]
+        )
+        blocks = pace.blocks(cell, len(variants), fixed)
+        self.progress.show(len(self.records), self.telling(cell), pace.time_left())
+        record = drive.run_cell(cell, variants, self.plan, run, blocks, seed)
+        store.add(record)
+        self.records.append(record)
+        pace.learn(cell, record, blocks)
+        if drive.is_refusal(record):
+            self.refused.add(cell)
+            pace.left -= self.plan.runs - run - 1
+        elif self.plan.precision:
+            mine = [r for r in self.records if Cell.from_dict(r["cell"]) == cell]
+            if narrow(mine, self.plan, self.plan.baseline):
+                self.finished.add(cell)
+
+    def telling(self, cell: Cell) -> str:
+        """The cell, and the rate and interval of its first variant so far."""
+        rates = []
+        for record in self.records:
+            if record["windows"] and Cell.from_dict(record["cell"]) == cell:
+                first = record["variants"][0]
+                rates.append(
+                    [w["rate"] for w in record["windows"] if w["variant"] == first]
+                )
+        if not rates:
+            return str(cell)
+        interval = stats.rate_interval(rates)
+        so_far = summary.human(interval.estimate) + summary.percent(interval)
+        return f"{so_far} {cell}"
+
+    def host_line(self, host: dict[str, Any]) -> dict[str, str]:
+        """What titles say of the machine."""
+        pus = self.topology["pus"]
+        return {
+            "machine": f"{host['cpu']['model'] or 'unknown CPU'}, {pus} PUs",
+            "kernel": f"{self.listing['release']} ({self.listing['kernel']})",
+        }
+
+    def collect(self, out: Path) -> int:
+        """Measure into a new results folder; DONE, COULD_NOT or INTERRUPTED."""
+        store = Store(out)
+        self.host = read_host()
+        write_whole(out / "host.json", json.dumps(self.host, indent=1) + "\n")
+        store.add({"schema": 1, "type": "plan", "plan": asdict(self.plan)})
+        try:
+            status = self.measure(store)
+        finally:
+            store.close()
+        if status == DONE and any(r["error"] for r in self.records):
+            return COULD_NOT
+        return status
+
+    def run(self, out: Path, as_json: bool = False) -> int:
+        """Measure, draw, summarise; the exit status."""
+        status = self.collect(out)
+        line = self.host_line(self.host)
+        results = summary.judge(self.records, self.plan.baseline)
+        title = f"{line['machine']}, kernel {line['kernel']}"
+        trouble = None
+        try:
+            figures.draw_all(out, results, self.topology, title)
+        except Problem as problem:
+            trouble = problem
+        wall = time.monotonic() - self.begun
+        text = summary.summary(
+            self.records, line, self.cells, self.plan.runs, self.plan.baseline, wall
+        )
+        write_whole(out / "summary.txt", text)
+        if as_json:
+            print(json.dumps(summary.as_json(results, line, wall)), flush=True)
+        else:
+            print(text, end="", flush=True)
+            if not self.quiet:
+                print(f"Results in {out}", flush=True)
+        if trouble:
+            raise trouble
+        return status

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""build/fdscale as scripts see it: events, statuses, refusals."""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import BUILD, Run
+
+SHORT = ("--windows", "3", "--window-ms", "5")
+PUS = len(os.sched_getaffinity(0))
+
+
+def events(done: "subprocess.CompletedProcess[str]") -> list[dict[str, Any]]:
+    """The lines of a run that went well."""
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+@pytest.mark.parametrize("backend", ["kernel", "model"])
+@pytest.mark.parametrize("workload", ["dup-close", "open-close", "dup2-churn"])
+def test_run_events(fdscale: Run, workload: str, backend: str, mode: str) -> None:
+    """Every workload, backend and mode: setup, windows that add up, end."""
+    if workload == "dup2-churn" and mode == "threads":
+        pytest.skip("refused: see test_churn_refuses_threads")
+    tasks = min(2, PUS)
+    words = ("run", workload, "--backend", backend, "--mode", mode, "--json")
+    setup, *windows, end = events(fdscale(*words, "--tasks", str(tasks), *SHORT))
+    assert setup["event"] == "setup" and setup["schema"] == 1
+    assert setup["workload"] == workload and setup["mode"] == mode
+    assert len(setup["pus"]) == len(setup["nodes"]) == tasks
+    assert set(setup["pus"]) <= os.sched_getaffinity(0)
+    assert setup["memory_bound"] is True or isinstance(setup["memory_bound"], str)
+    assert len(windows) == 3 * len(setup["variants"])
+    for block in range(3):
+        mine = [w["variant"] for w in windows if w["block"] == block]
+        assert sorted(mine) == sorted(setup["variants"])
+    for window in windows:
+        assert window["event"] == "window" and len(window["ops"]) == tasks
+        rate = sum(window["ops"]) * 1e9 / window["ns"]
+        assert window["rate"] == pytest.approx(rate, rel=1e-9)
+    assert end["event"] == "end" and end["how"] == "done"
+    assert end["recorded_ns"] == sum(w["ns"] for w in windows)
+
+
+@pytest.mark.parametrize("kind", ["own", "shared", "null", "dirs"])
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_open_close_files(fdscale: Run, tmp_path: Path, kind: str, mode: str) -> None:
+    """Each kind of file runs, and nothing is left in the folder."""
+    words = ("run", "open-close", "--file", kind, "--mode", mode, "--json")
+    done = fdscale(
+        *words, "--tasks", str(min(2, PUS)), *SHORT, "--tmpdir", str(tmp_path)
+    )
+    assert events(done)[0]["options"] == {"file": kind}
+    assert not list(tmp_path.iterdir())
+
+
+def test_fixed_work_counts_turns(fdscale: Run) -> None:
+    """dup2-churn does what was asked, turn for turn."""
+    words = ("run", "dup2-churn", "--turns", "777", "--windows", "2", "--json")
+    windows = [e for e in events(fdscale(*words)) if e["event"] == "window"]
+    assert [w["ops"] for w in windows] == [[777], [777]]
+
+
+@pytest.mark.parametrize("size", [64, 128, 4096])
+@pytest.mark.parametrize("backend", ["kernel", "model"])
+def test_table_size(fdscale: Run, backend: str, size: int) -> None:
+    """The size that was asked for is what the table has."""
+    words = ("run", "dup-close", "--backend", backend, "--table-size", str(size))
+    assert events(fdscale(*words, "--json", *SHORT))[0]["fdsize"] == size
+
+
+def test_inherited_descriptors_do_not_matter() -> None:
+    """A table is inherited in size (facts): ours is as asked all the same."""
+    high = os.dup2(0, 1000)
+    try:
+        done = subprocess.run(
+            [BUILD / "fdscale", "run", "dup-close", "--table-size", "64", *SHORT]
+            + ["--json"],
+            capture_output=True,
+            text=True,
+            pass_fds=[high],
+            check=False,
+        )
+        assert events(done)[0]["fdsize"] == 64
+    finally:
+        os.close(high)
+
+
+def test_soft_limit_is_raised_in_the_child(fdscale: Run) -> None:
+    """A soft limit of 64 does not stop a hold of 500 below the hard one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    try:
+        done = fdscale("run", "dup-close", "--hold", "low:500", "--json", *SHORT)
+        assert events(done)[0]["fdsize"] == 1024
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        (("run",), ["WORKLOAD"]),
+        (("run", "dup-clos"), ["dup-clos", "dup-close", "open-close", "dup2-churn"]),
+        (("run", "dup-close", "--backend", "kernl"), ["kernl", "kernel model"]),
+        (("run", "dup-close", "--mode", "fibres"), ["fibres", "threads processes"]),
+        (("run", "dup-close", "--place", "dense"), ["dense", "compact", "scatter"]),
+        (("run", "dup-close", "--hold", "low:-1"), ["low:N", "'-1'"]),
+        (("run", "dup-close", "--hold", "low:x"), ["low:N", "'x'"]),
+        (("run", "dup-close", "--hold", "high:3"), ["high:3", "none", "low:N"]),
+        (("run", "dup-close", "--tasks", "0"), ["--tasks", "'0'"]),
+        (("run", "dup-close", "--tasks", "-1"), ["--tasks", "'-1'"]),
+        (("run", "dup-close", "--tasks", "abc"), ["--tasks", "'abc'"]),
+        (("run", "dup-close", "--tasks", "1e9"), ["--tasks", "'1e9'"]),
+        (("run", "dup-close", "--tasks", "1000000000"), ["--tasks", "65536"]),
+        (("run", "dup-close", "--tasks", "60000"), ["60000", "--oversubscribe"]),
+        (("run", "dup-close", "--windows", "0"), ["--windows"]),
+        (("run", "dup-close", "--table-size", "100"), ["100", "power of two"]),
+        (("run", "dup-close", "--turns", "5"), ["--turns", "--blow"]),
+        (("run", "dup-close", "--tasks"), ["--tasks", "value"]),
+        (("run", "dup-close", "extra"), ["extra"]),
+        (("run", "open-close", "--file", "mine"), ["mine", "own shared null dirs"]),
+        (("run", "dup2-churn", "--hold", "low:9"), ["empty table", "low:9"]),
+        (
+            ("run", "dup-close", "--backend", "model", "--variant", "third-word"),
+            ["third-word", "next_fd-word", "merged-6.13"],
+        ),
+        (
+            ("run", "dup-close", "--backend", "model", "--variant", "two-level+fast"),
+            ["fast", "cond-clear"],
+        ),
+        (("place", "--place", "cores", "--tasks", "0"), ["--tasks"]),
+        (("place", "--policy", "cores"), ["--policy", "--place"]),
+        (("list", "everything"), ["everything"]),
+        (("measure",), ["measure", "run"]),
+    ],
+)
+def test_wrong_words_are_named(fdscale: Run, words: tuple[str, ...], named: list[str]):
+    """Status 2, one line with the word and the right ones, nothing on stdout."""
+    done = fdscale(*words)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == "" and len(done.stderr.strip().splitlines()) == 1
+    for word in named:
+        assert word in done.stderr
+
+
+def test_churn_refuses_threads(fdscale: Run) -> None:
+    """And says why, and what to use."""
+    done = fdscale("run", "dup2-churn", "--mode", "threads")
+    assert done.returncode == 2
+    assert "--mode processes" in done.stderr and "EBADF" in done.stderr
+
+
+def test_hold_beyond_the_hard_limit(fdscale: Run) -> None:
+    """Refused before it starts, with what binds, its value and the remedy."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    nr_open = int(Path("/proc/sys/fs/nr_open").read_text())
+    done = fdscale("run", "dup-close", "--hold", f"low:{nr_open}", "--json")
+    assert done.returncode == 3 and done.stdout == ""
+    assert f"fs.nr_open is {nr_open}" in done.stderr and "sysctl" in done.stderr
+    if hard + 100 < nr_open:
+        done = fdscale("run", "dup-close", "--hold", f"low:{hard}", "--json")
+        assert done.returncode == 3 and done.stdout == ""
+        assert f"RLIMIT_NOFILE is {hard}" in done.stderr and "ulimit" in done.stderr
+    words = ("run", "dup-close", "--backend", "model", "--hold", f"low:{hard}")
+    assert events(fdscale(*words, "--json", *SHORT))
+
+
+def test_another_kernels_variant(fdscale: Run) -> None:
+    """A right word that this kernel cannot serve is 'could not'."""
+    running = json.loads(fdscale("list", "--json").stdout)["kernel"]
+    other = "stock-6.12" if running != "stock-6.12" else "merged-6.13"
+    done = fdscale("run", "dup-close", "--variant", other)
+    assert done.returncode == 3
+    assert running in done.stderr and "--backend model" in done.stderr
+
+
+def test_queued_lock_oversubscribed(fdscale: Run) -> None:
+    """FIFO waiters that can be preempted stop everybody: refused, tas is not."""
+    words = ("run", "dup-close", "--backend", "model", "--oversubscribe", "--tasks")
+    done = fdscale(*words, str(PUS + 1))
+    assert done.returncode == 2 and "--lock tas" in done.stderr
+    done = fdscale(*words, str(PUS + 1), "--lock", "tas", "--json", *SHORT)
+    assert len(events(done)[0]["pus"]) == PUS + 1
+
+
+def test_tmpdir_that_cannot_be_written(fdscale: Run) -> None:
+    """Named, with status 3."""
+    done = fdscale("run", "open-close", "--tmpdir", "/nowhere/at all")
+    assert done.returncode == 3 and "/nowhere/at all" in done.stderr
+
+
+def test_full_stdout(fdscale: Run) -> None:
+    """Results that could not be written are no success."""
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run(
+            [BUILD / "fdscale", "list"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 3 and "stdout" in done.stderr
+
+
+def test_foreign_topology_places_and_does_not_run(fdscale: Run) -> None:
+    """place and topology obey HWLOC_SYNTHETIC; run would bind to what is not."""
+    env = {"HWLOC_SYNTHETIC": "pack:2 core:4 pu:1"}
+    done = fdscale("place", "--place", "scatter", "--tasks", "4", "--json", env=env)
+    assert json.loads(done.stdout) == {"pus": [0, 4, 1, 5]}
+    done = fdscale("topology", "--json", env=env)
+    assert json.loads(done.stdout)["pus"] == 8
+    done = fdscale("run", "dup-close", env=env)
+    assert done.returncode == 2 and "HWLOC_SYNTHETIC" in done.stderr
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that have it as their parent."""
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    return [int(word) for word in text.split()]
+
+
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_killed(tmp_path: Path, kill: signal.Signals, mode: str) -> None:
+    """No task outlives the coordinator; asked to stop, it cleans up and says so."""
+    words = ["run", "open-close", "--mode", mode, "--tasks", str(min(2, PUS))]
+    words += ["--windows", "100000", "--json", "--tmpdir", str(tmp_path)]
+    with subprocess.Popen(
+        [BUILD / "fdscale", *words], stdout=subprocess.PIPE, text=True
+    ) as driver:
+        assert driver.stdout
+        assert '"setup"' in driver.stdout.readline()
+        assert '"window"' in driver.stdout.readline()
+        tasks = children_of(driver.pid)
+        assert tasks
+        driver.send_signal(kill)
+        rest = driver.stdout.read()
+        status = driver.wait(30)
+    for _ in range(100):
+        left = [t for t in tasks if Path(f"/proc/{t}").exists()]
+        if not left:
+            break
+        time.sleep(0.05)
+    assert not left
+    if kill == signal.SIGKILL:
+        assert status == -kill
+        return
+    assert status == 130
+    assert json.loads(rest.splitlines()[-1])["how"] == "interrupted"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failing_call_breaks_the_window(tmp_path: Path) -> None:
+    """The file goes while it is opened: syscall, errno and remedy, no end of run."""
+    words = ["run", "open-close", "--windows", "100000", "--json"]
+    with subprocess.Popen(
+        [BUILD / "fdscale", *words, "--tmpdir", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as driver:
+        assert driver.stdout and driver.stderr
+        driver.stdout.readline()
+        driver.stdout.readline()
+        (next(tmp_path.iterdir()) / "0").unlink()
+        lines = [json.loads(line) for line in driver.stdout.read().splitlines()]
+        stderr = driver.stderr.read()
+        assert driver.wait(30) == 3
+    error = [e for e in lines if e["event"] == "error"]
+    assert error[0]["syscall"] == "open" and error[0]["errno"] == 2
+    assert "--tmpdir" in error[0]["remedy"]
+    assert lines[-1]["how"] == "failed"
+    assert re.fullmatch(r"fdscale: open-close: task 0: open: .*\n", stderr)
+
+
+def test_help_fits_80_columns(fdscale: Run) -> None:
+    """And teaches by example."""
+    for words in (("--help",), ("run", "--help"), ("list",)):
+        done = fdscale(*words)
+        assert done.returncode == 0
+        long = [line for line in done.stdout.splitlines() if len(line) > 80]
+        assert not long
