@@ -106,6 +106,12 @@ sweep: setup all
 bench: setup all $(BENCHES)
 	$(PYTHON) -m bench.selfbench
 
+# A benchmark of ours has the workloads too.
+$(BENCHES): $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS) $(WORKLOAD_OBJS)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
 clean:
 	rm -rf $(BUILD)
 

@@ -117,8 +117,7 @@ void event_window(const struct run *run, const struct window *w,
 		run->variant_names[v], "block", (json_int_t)w->block, "ns",
 		(json_int_t)w->ns, "ops", ops, "rate", w->rate, "skew_ns",
 		(json_int_t)w->skew_ns, "redone", (json_int_t)w->redone,
-		"skewed", w->skewed,
-		"switches", (json_int_t)w->switches));
+		"skewed", w->skewed, "switches", (json_int_t)w->switches));
 }
 
 const char *remedy(int error)

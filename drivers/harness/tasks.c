@@ -15,9 +15,9 @@
 #include "clock.h"
 #include "memory.h"
 #include "tables.h"
+#include "window.h"
 
 #define STACK_SIZE (256 * 1024)
-#define BATCH_MAX (1u << 20)
 
 /* What the tasks of one child have in common. */
 struct family {
@@ -33,16 +33,6 @@ struct member {
 	unsigned int number; /* in the run */
 	unsigned int index;  /* in the family */
 };
-
-uint64_t ops_at(uint64_t when, uint64_t t0, uint64_t n0, uint64_t t1,
-		uint64_t n1)
-{
-	if (when <= t0)
-		return n0;
-	if (when >= t1)
-		return n1;
-	return n0 + ((n1 - n0) * (when - t0) + (t1 - t0) / 2) / (t1 - t0);
-}
 
 static void carried_out(const struct family *f)
 {
@@ -132,70 +122,12 @@ static void model_handles(struct task *t, const struct family *f,
 		files_attach(&t->handles[v], f->tables.files[v], index);
 }
 
-static void wait_for_start(uint64_t start)
-{
-	while (clock_ns() < start)
-		cpu_relax();
-}
-
 static uint64_t involuntary_switches(void)
 {
 	struct rusage usage;
 
 	getrusage(RUSAGE_THREAD, &usage);
 	return usage.ru_nivcsw;
-}
-
-/*
- * One window.  Operations are counted at looks at the clock, a batch apart;
- * those completed by a given moment lie between two looks.
- */
-static void window(struct task *t, const struct shared *sh)
-{
-	int (*operate)(struct task *, uint64_t) = t->run->workload->operate;
-	uint64_t from = sh->from, until = sh->until;
-	uint64_t batch = t->batch[sh->variant];
-	uint64_t n = 0, at_from, previous, last;
-	struct slot *slot = t->slot;
-
-	slot->ops = 0;
-	wait_for_start(sh->start);
-	last = slot->started = clock_ns();
-	do {
-		if (unlikely(operate(t, batch)))
-			return;
-		n += batch;
-		previous = last;
-		last = clock_ns();
-	} while (last < from);
-	at_from = ops_at(from, previous, n - batch, last, n);
-	while (last < until) {
-		if (unlikely(operate(t, batch)))
-			return;
-		n += batch;
-		previous = last;
-		last = clock_ns();
-	}
-	slot->finished = last;
-	slot->ops = ops_at(until, previous, n - batch, last, n) - at_from;
-	batch = n * sh->batch_ns / (last - slot->started + 1);
-	t->batch[sh->variant] = batch < 1	    ? 1
-				: batch > BATCH_MAX ? BATCH_MAX
-						    : batch;
-}
-
-static void turns(struct task *t, const struct shared *sh)
-{
-	uint64_t n = t->run->workload->turns(t->options);
-	struct slot *slot = t->slot;
-
-	slot->ops = 0;
-	wait_for_start(sh->start);
-	slot->started = clock_ns();
-	if (t->run->workload->operate(t, n))
-		return;
-	slot->finished = clock_ns();
-	slot->ops = n;
 }
 
 static void obey(struct task *t, struct family *f)
@@ -218,9 +150,9 @@ static void obey(struct task *t, struct family *f)
 			t->files = &t->handles[sh->variant];
 		switches = involuntary_switches();
 		if (sh->order == ORDER_WINDOW)
-			window(t, sh);
+			window_run(t, sh);
 		else
-			turns(t, sh);
+			turns_run(t, sh);
 		t->slot->switches = involuntary_switches() - switches;
 		if (t->slot->error)
 			atomic_store(&sh->failed, 1);

@@ -19,8 +19,4 @@ static inline struct slot *slot_of(unsigned char *slots, unsigned int task)
 	return (struct slot *)(slots + (size_t)task * SLOT_SIZE);
 }
 
-/* Of @n operations at @n0 .. @n1, those done by @when: between two looks. */
-uint64_t ops_at(uint64_t when, uint64_t t0, uint64_t n0, uint64_t t1,
-		uint64_t n1);
-
 #endif

@@ -18,7 +18,7 @@
 #include "../../drivers/harness/number.h"
 #include "../../drivers/harness/random.h"
 #include "../../drivers/harness/run.h"
-#include "../../drivers/harness/tasks.h"
+#include "../../drivers/harness/window.h"
 
 static void numbers_are_strict(void **state)
 {

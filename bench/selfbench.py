@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`make bench`: what the tool itself costs, as ratios within one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench import drive, stats
+
+ROOT = Path(__file__).resolve().parent.parent
+LOOP = drive.DRIVER.parent / "tests" / "bench_loop"
+
+
+def said(ratio: stats.Interval) -> str:
+    """A ratio and its interval, in full."""
+    return f"{ratio.estimate:.4f} [{ratio.low:.4f}, {ratio.high:.4f}]"
+
+
+def loop() -> None:
+    """The measured loop against a bare one: 7 processes of 100 pairs."""
+    runs = []
+    for _ in range(7):
+        done = subprocess.run([LOOP, "100"], capture_output=True, text=True, check=True)
+        lines = [line.split() for line in done.stdout.splitlines()]
+        runs.append([(float(a), float(b)) for a, b in lines])
+    print("dup-close, one task: the harness's loop over a bare one (wanted: 0.99)")
+    print(f"  {said(stats.ratio_interval(runs))}, 7 runs")
+
+
+def start_up() -> None:
+    """exec() to all tasks at the start barrier, by the number of tasks."""
+    print("start-up, ms from main() to all tasks ready (wanted at 1024: under 1000)")
+    print(f"  {'tasks':>6}{'threads':>10}{'processes':>11}")
+    for tasks in (1, 2, 16, 128, 1024, 2048):
+        row = f"  {tasks:>6}"
+        for mode, width in (("threads", 10), ("processes", 11)):
+            took = [one_start(tasks, mode) for _ in range(3)]
+            row += f"{sorted(took)[1]:>{width}.1f}"
+        print(row, flush=True)
+
+
+def one_start(tasks: int, mode: str) -> float:
+    """Milliseconds; the run ends after one window."""
+    words = ["run", "dup-close", "--tasks", str(tasks), "--mode", mode]
+    words += ["--oversubscribe", "--windows", "1", "--window-ms", "1", "--json"]
+    with subprocess.Popen(
+        [drive.driver_path(), *words], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        setup: dict[str, Any] = json.loads(process.stdout.readline())
+        process.stdout.read()
+    return float(setup["startup_ns"]) / 1e6
+
+
+def churn() -> None:
+    """dup2-churn one-level against two-level, whole commands, by hyperfine."""
+    print("dup2-churn on the model, one-level over two-level, by turns:")
+    print(f"  {'turns':>8}{'turns/s ratio [95%]':>32}{'whole commands':>18}")
+    for turns, measures in ((1000, 40), (10_000, 20), (100_000, 3)):
+        words = ["run", "dup2-churn", "--backend", "model", "--turns", str(turns)]
+        words += ["--windows", str(measures)]
+        runs = []
+        for _ in range(5):
+            both = [*words, "--variant", "one-level,two-level", "--json"]
+            done = subprocess.run(
+                [drive.driver_path(), *both], capture_output=True, text=True, check=True
+            )
+            events = [json.loads(line) for line in done.stdout.splitlines()]
+            windows = [e for e in events if e["event"] == "window"]
+            runs.append(stats.block_pairs(windows, "two-level", "one-level"))
+        ratio = said(stats.ratio_interval(runs))
+        whole = whole_commands(words)
+        print(f"  {turns:>8}{ratio:>32}{whole:>18.2f}", flush=True)
+
+
+def whole_commands(words: list[str]) -> float:
+    """hyperfine's mean of the one-level command over that of the two-level one."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "hyperfine.json"
+        commands = [
+            " ".join([str(drive.driver_path()), *words, "--variant", variant])
+            for variant in ("one-level", "two-level")
+        ]
+        subprocess.run(
+            ["hyperfine", "-N", "--style", "none", "--export-json", out, *commands],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        one, two = json.loads(out.read_text())["results"]
+    return float(one["mean"]) / float(two["mean"])
+
+
+def quick_sweep() -> None:
+    """How much of a quick sweep's wall time is inside recorded windows."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "results"
+        begun = time.monotonic()
+        subprocess.run(
+            [ROOT / "run.py", "sweep", "--quick", "-q", "--out", out],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        wall = time.monotonic() - begun
+        lines = (out / "results.jsonl").read_text().splitlines()
+    runs = [r for r in map(json.loads, lines) if r["type"] == "run"]
+    inside = sum(r["recorded_ns"] for r in runs) / 1e9
+    drivers = sum(r["seconds"] for r in runs)
+    print("quick sweep (wanted: 75% inside windows, under 50 s)")
+    print(f"  {wall:.1f} s, {100 * inside / wall:.0f}% inside recorded windows")
+    print(
+        f"  the rest: {drivers - inside:.1f} s in the drivers (start-up, warm-up, "
+        f"settling), {wall - drivers:.1f} s in the runner and figures"
+    )
+
+
+def main() -> int:
+    """All of it, in the order in which it is least disturbed."""
+    print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs")
+    for part in (loop, start_up, churn, quick_sweep):
+        part()
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "window.h"
+
+#include "clock.h"
+#include "run.h"
+
+#define BATCH_MAX (1u << 20)
+
+uint64_t ops_at(uint64_t when, uint64_t t0, uint64_t n0, uint64_t t1,
+		uint64_t n1)
+{
+	if (when <= t0)
+		return n0;
+	if (when >= t1)
+		return n1;
+	return n0 + ((n1 - n0) * (when - t0) + (t1 - t0) / 2) / (t1 - t0);
+}
+
+static void wait_for_start(uint64_t start)
+{
+	while (clock_ns() < start)
+		cpu_relax();
+}
+
+/*
+ * One window.  Operations are counted at looks at the clock, a batch apart;
+ * those completed by a given moment lie between two looks.
+ */
+void window_run(struct task *t, const struct shared *sh)
+{
+	int (*operate)(struct task *, uint64_t) = t->run->workload->operate;
+	uint64_t from = sh->from, until = sh->until;
+	uint64_t batch = t->batch[sh->variant];
+	uint64_t n = 0, at_from, previous, last;
+	struct slot *slot = t->slot;
+
+	slot->ops = 0;
+	wait_for_start(sh->start);
+	last = slot->started = clock_ns();
+	do {
+		if (unlikely(operate(t, batch)))
+			return;
+		n += batch;
+		previous = last;
+		last = clock_ns();
+	} while (last < from);
+	at_from = ops_at(from, previous, n - batch, last, n);
+	while (last < until) {
+		if (unlikely(operate(t, batch)))
+			return;
+		n += batch;
+		previous = last;
+		last = clock_ns();
+	}
+	slot->finished = last;
+	slot->ops = ops_at(until, previous, n - batch, last, n) - at_from;
+	batch = n * sh->batch_ns / (last - slot->started + 1);
+	t->batch[sh->variant] = batch < 1	    ? 1
+				: batch > BATCH_MAX ? BATCH_MAX
+						    : batch;
+}
+
+void turns_run(struct task *t, const struct shared *sh)
+{
+	uint64_t n = t->run->workload->turns(t->options);
+	struct slot *slot = t->slot;
+
+	slot->ops = 0;
+	wait_for_start(sh->start);
+	slot->started = clock_ns();
+	if (t->run->workload->operate(t, n))
+		return;
+	slot->finished = clock_ns();
+	slot->ops = n;
+}
