@@ -136,6 +136,20 @@ def failure(events: list[dict[str, Any]], stderr: str, status: int) -> dict[str,
     }
 
 
+def idle(windows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """A window in which nothing was done has no rate to compare."""
+    if all(w["rate"] > 0 for w in windows):
+        return None
+    text = "a window without an operation: busy CPUs, or windows too short"
+    return {
+        "syscall": None,
+        "errno": None,
+        "remedy": "stop what else runs, or --window-ms more",
+        "status": COULD_NOT,
+        "text": text,
+    }
+
+
 def run_cell(
     cell: Cell, variants: list[str], plan: Plan, run: int, blocks: int, seed: int
 ) -> dict[str, Any]:
@@ -156,7 +170,8 @@ def run_cell(
     if status == INTERRUPTED:
         raise KeyboardInterrupt
     setup = [e for e in events if e["event"] == "setup"]
-    error = failure(events, stderr, status) if status else None
+    windows = [e for e in events if e["event"] == "window"]
+    error = failure(events, stderr, status) if status else idle(windows)
     end = [e for e in events if e["event"] == "end"]
     return {
         "schema": 1,
@@ -167,7 +182,7 @@ def run_cell(
         "variants": variants,
         "command": words,
         "setup": setup[0] if setup else None,
-        "windows": [] if error else [e for e in events if e["event"] == "window"],
+        "windows": [] if error else windows,
         "error": error,
         "recorded_ns": end[0]["recorded_ns"] if end and not error else 0,
         "seconds": time.monotonic() - start,

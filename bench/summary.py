@@ -89,17 +89,10 @@ def judge_variant(
 def judge_cell(
     cell: Cell, runs: list[dict[str, Any]], baseline: str = ""
 ) -> CellResult:
-    """All variants of a cell against its baseline (else its first variant).
-
-    A rate of zero (a task that never ran) has no logarithm: the run is a failure.
-    """
+    """All variants of a cell against its baseline (else its first variant)."""
     good = [r for r in runs if not r["error"] and r["windows"]]
     counts = Counter(r["error"]["text"] for r in runs if r["error"])
     failures = [f"{t} ({n} runs)" if n > 1 else t for t, n in counts.items()]
-    idle = [r for r in good if any(w["rate"] <= 0 for w in r["windows"])]
-    if idle:
-        failures.append(f"{len(idle)} runs had a window without an operation")
-        good = [r for r in good if r not in idle]
     variants = good[0]["variants"] if good else []
     chosen = baseline if baseline in variants else variants[0] if variants else ""
     seconds = sum(r["seconds"] for r in runs)

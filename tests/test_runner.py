@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""./run.py as a user meets it: a real quick sweep, Ctrl-C, wrong words."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Run
+
+from bench.store import load
+
+SMALL = ("--workload", "dup-close", "--tasks", "1", "--mode", "threads")
+
+
+def test_quick_sweep(run_py: Run, tmp_path: Path) -> None:
+    """All rooms of the house: results, host, summary, figures; under 80 columns."""
+    out = tmp_path / "res ults"
+    done = run_py("sweep", "--quick", "--max-time", "12", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines()[:-1])) <= 80
+    summary = (out / "summary.txt").read_text()
+    assert done.stdout.startswith(summary)
+    for word in ("dup-close", "open-close", "dup2-churn", "stock-6.12", "ratio"):
+        assert word in summary
+    assert "Failed" not in summary
+    host = json.loads((out / "host.json").read_text())
+    assert host["kernel"]["release"] == os.uname().release
+    records = load(out)
+    assert records[0]["type"] == "plan" and records[0]["plan"]["quick"]
+    for record in records[1:]:
+        assert record["error"] is None
+        assert record["setup"]["fdsize"] == (record["cell"]["table_size"] or 64)
+    figures = {p.name for p in (out / "figures").iterdir()}
+    stems = {name.rsplit(".", 1)[0] for name in figures}
+    assert figures == {f"{s}.{e}" for s in stems for e in ("dat", "png", "svg")}
+    assert any(s.startswith("rate-dup-close-kernel") for s in stems)
+    assert any(s.startswith("ratio-dup-close-model") for s in stems)
+    assert not list(Path("/tmp").glob("fdscale-run-*"))
+
+
+def test_json_is_the_same_sweep(run_py: Run, tmp_path: Path) -> None:
+    """One object on stdout, nothing else."""
+    words = ("sweep", *SMALL, "--backend", "model", "--hold", "low:64", "--runs", "2")
+    done = run_py(*words, "--max-time", "2", "--json", "--out", str(tmp_path / "o"))
+    assert done.returncode == 0, done.stderr
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert cell["cell"]["hold"] == "low:64" and cell["runs"] == 2
+    assert set(cell["variants"]) >= {"stock-6.12", "merged-6.13"}
+    for judged in cell["variants"].values():
+        assert judged["rate"]["low"] <= judged["rate"]["estimate"]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(tmp_path: Path, stop: signal.Signals) -> None:
+    """Everything measured is kept, its summary printed, status 130."""
+    out = tmp_path / "out"
+    with subprocess.Popen(
+        [ROOT / "run.py", "sweep", *SMALL, "--out", out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while not (out / "results.jsonl").exists() or len(load(out)) < 3:
+            time.sleep(0.05)
+            assert process.poll() is None
+        process.send_signal(stop)
+        stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    kept = [r for r in load(out) if r["type"] == "run"]
+    assert len(kept) >= 2 and all(r["error"] is None for r in kept)
+    assert "Operations a second" in stdout and "dup-close" in stdout
+    assert (out / "summary.txt").read_text() in stdout
+    assert not list(Path("/tmp").glob("fdscale-run-*"))
+
+
+def test_other_cells_go_on(run_py: Run, tmp_path: Path) -> None:
+    """A hold beyond the limits is refused with what binds; the status tells."""
+    words = ("sweep", *SMALL, "--backend", "kernel", "--runs", "1", "--max-time", "2")
+    done = run_py(*words, "--hold", "low:50000000,none", "--out", str(tmp_path / "o"))
+    assert done.returncode == 3
+    assert "fs.nr_open" in done.stdout and "hold none" in done.stdout
+
+
+def test_dry_run(run_py: Run, tmp_path: Path) -> None:
+    """The cells and the time; nothing is made."""
+    out = tmp_path / "o"
+    done = run_py("sweep", *SMALL, "--hold", "none", "--dry-run", "--out", str(out))
+    assert done.returncode == 0 and not out.exists()
+    assert "dup-close, kernel, hold none, 1 thread" in done.stdout
+    assert re.search(r"2 cells, 7 runs each, about 0:14", done.stdout)
+
+
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        (("sweap",), "sweap"),
+        (("sweep", "--workload", "dup-clos"), "dup-clos.*dup-close"),
+        (("sweep", "--backend", "kernl"), "kernl.*kernel model"),
+        (("sweep", "--mode", "fibres"), "fibres.*threads processes"),
+        (("sweep", "--tasks", "0"), "--tasks.*'0'"),
+        (("sweep", "--tasks", "-1"), "--tasks"),
+        (("sweep", "--tasks", "abc"), "--tasks.*'abc'"),
+        (("sweep", "--tasks", "1e9"), "--tasks.*'1e9'"),
+        (("sweep", "--runs", "0"), "--runs.*'0'"),
+        (("sweep", "--plan", "missing.toml"), "missing.toml"),
+        (("sweep", "--precision", "none"), "--precision.*none"),
+        (("sweep", "--baseline", "two-level"), "two-level.*stock-6.12"),
+        (("sweep", "--out", "/proc/nowhere"), "/proc/nowhere"),
+        (("sweep", "--out", "bench"), "bench.*not empty"),
+        (("reproduce", "kara-first-65"), "kara-first-65.*kara-first-64"),
+    ],
+)
+def test_wrong_words(run_py: Run, words: tuple[str, ...], named: str) -> None:
+    """Status 2, one line that names them, no traceback, nothing on stdout."""
+    done = run_py(*words)
+    assert done.returncode == 2, done.stderr
+    assert re.search(named, done.stderr) and done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_wrong_variant_is_the_drivers_to_name(run_py: Run, tmp_path: Path) -> None:
+    """Its words reach the summary."""
+    words = ("sweep", *SMALL, "--backend", "model", "--variant", "third-word")
+    done = run_py(*words, "--out", str(tmp_path / "o"))
+    assert done.returncode in (2, 3) and "third-word" in done.stdout + done.stderr
+
+
+def test_gnuplot_missing(run_py: Run, tmp_path: Path) -> None:
+    """The package is named, with status 3; the numbers are kept."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("python3", "env", "git", "gcc"):
+        found = shutil.which(name, path="/usr/bin:/bin")
+        if found:
+            (tools / name).symlink_to(found)
+    out = tmp_path / "o"
+    words = ("sweep", *SMALL, "--backend", "kernel", "--hold", "none", "--runs", "1")
+    done = run_py(
+        *words, "--max-time", "1", "--out", str(out), env={"PATH": str(tools)}
+    )
+    assert done.returncode == 3 and "gnuplot-nox" in done.stderr
+    assert "dup-close" in (out / "summary.txt").read_text()
+    assert not (out / "figures").exists() or not list((out / "figures").iterdir())
+
+
+def test_driver_missing_or_without_its_library(run_py: Run, tmp_path: Path) -> None:
+    """What to run is said."""
+    done = run_py("sweep", env={"FDSCALE_DRIVER": str(tmp_path / "none")})
+    assert done.returncode == 3 and "run make" in done.stderr
+    fake = tmp_path / "fdscale"
+    fake.write_text(
+        '#!/bin/sh\necho "$0: error while loading shared libraries: '
+        'libhwloc.so.15: cannot open shared object file: No such file" >&2\nexit 127\n'
+    )
+    fake.chmod(0o755)
+    done = run_py("sweep", env={"FDSCALE_DRIVER": str(fake)})
+    assert done.returncode == 3
+    assert "libhwloc.so.15" in done.stderr and "make setup" in done.stderr
+
+
+def test_help_fits_80_columns(run_py: Run) -> None:
+    """Each command's, with examples."""
+    for words in ((), ("sweep",), ("reproduce",), ("topo",), ("doctor",)):
+        done = run_py(*words, "--help", env={"COLUMNS": "80"})
+        assert done.returncode == 0
+        assert not [line for line in done.stdout.splitlines() if len(line) > 80]
+
+
+def test_reproduce_kara(run_py: Run, tmp_path: Path) -> None:
+    """The claim, comparison words with intervals, on the model and the kernel."""
+    out = tmp_path / "o"
+    done = run_py("reproduce", "kara-first-64", "--quick", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "Jan Kara" in done.stdout
+    for word in ("first-word-v2+cond-clear", "4096 slots", "kernel, hold low:64"):
+        assert word in done.stdout
+    assert re.search(r"(faster|slower|no difference beyond|inconclusive)", done.stdout)
+    assert max(map(len, done.stdout.splitlines())) <= 80

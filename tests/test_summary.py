@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The summary's numbers from hand-made runs, and its shape."""
+
+import math
+from typing import Any
+
+import pytest
+
+from bench import summary
+from bench.plan import Cell
+
+CELL = Cell("dup-close", "model", "low:64", "compact", "threads", 2, (), 256)
+HOST = {"machine": "a machine, 2 PUs", "kernel": "6.18 (merged-6.13)"}
+
+
+def window(variant: str, block: int, ops: list[int]) -> dict[str, Any]:
+    """A window of 1 ms."""
+    rate = sum(ops) * 1e3
+    return {
+        "event": "window",
+        "variant": variant,
+        "block": block,
+        "ns": 1_000_000,
+        "ops": ops,
+        "rate": rate,
+        "switches": 0,
+        "skewed": False,
+    }
+
+
+def run(number: int, base: int, other: int, cell: Cell = CELL) -> dict[str, Any]:
+    """Three blocks; the second block is disturbed for both variants alike."""
+    windows = []
+    for block, factor in enumerate((1, 0.5, 1)):
+        windows.append(window("slow", block, [int(base * factor)] * 2))
+        windows.append(window("fast", block, [int(other * factor)] * 2))
+    return {
+        "schema": 1,
+        "type": "run",
+        "run": number,
+        "cell": cell.as_dict(),
+        "variants": ["slow", "fast"],
+        "setup": {"fdsize": 256},
+        "windows": windows,
+        "error": None,
+        "recorded_ns": 6_000_000,
+        "seconds": 0.1,
+    }
+
+
+def broken(text: str) -> dict[str, Any]:
+    """A run that failed."""
+    error = {"syscall": "open", "errno": 24, "status": 3, "text": text}
+    return run(0, 1, 1) | {"windows": [], "setup": None, "error": error}
+
+
+def test_ratio_is_taken_within_blocks() -> None:
+    """Each run is 20% faster whatever else happened: the interval has no width."""
+    runs = [run(i, base, int(base * 1.2)) for i, base in enumerate((1000, 3000, 500))]
+    judged = summary.judge(runs)[0].variants["fast"]
+    assert judged.ratio
+    assert judged.ratio.estimate == pytest.approx(1.2)
+    assert judged.ratio.low == pytest.approx(1.2) == judged.ratio.high
+
+
+def test_interval_over_runs_by_hand() -> None:
+    """Ratios 1.1 and 1.21 over two runs: on logs, l and 2l with l = ln 1.1.
+
+    Mean 1.5 l, deviation l / sqrt(2), standard error l / 2, t(1) = 12.706: the
+    bounds are exp(1.5 l -+ 6.353 l).
+    """
+    runs = [run(0, 1000, 1100), run(1, 1000, 1210)]
+    ratio = summary.judge(runs)[0].variants["fast"].ratio
+    step = math.log(1.1)
+    assert ratio and ratio.n == 2
+    assert ratio.estimate == pytest.approx(math.exp(1.5 * step))
+    assert ratio.low == pytest.approx(math.exp((1.5 - 6.3531) * step), rel=1e-4)
+    assert ratio.high == pytest.approx(math.exp((1.5 + 6.3531) * step), rel=1e-4)
+
+
+def test_fairness_is_over_all_windows() -> None:
+    """One task did 3 of 4 operations: shares 1.5 and 0.5, Jain 16 / (2 x 10)."""
+    record = run(0, 1000, 1000)
+    for w in record["windows"]:
+        w["ops"] = [3000, 1000]
+    judged = summary.judge([record])[0].variants["slow"]
+    assert judged.fairness.least == pytest.approx(0.5)
+    assert judged.fairness.most == pytest.approx(1.5)
+    assert judged.fairness.jain == pytest.approx(0.8)
+
+
+def test_broken_runs_give_no_number() -> None:
+    """They are counted and named instead."""
+    runs = [broken("open: too many open files"), broken("open: too many open files")]
+    result = summary.judge(runs)[0]
+    assert not result.variants
+    assert result.failures == ["open: too many open files (2 runs)"]
+    text = summary.summary(runs, HOST, [CELL], 2)
+    assert "Failed or refused" in text and "too many open files (2 runs)" in text
+
+
+def test_the_summary_reads_in_80_columns() -> None:
+    """Verdict words, ratio, what was planned and not measured."""
+    other = Cell("open-close", "kernel", "none", "compact", "threads", 2)
+    runs = [run(i, 1000 + i, 1500 + i) for i in range(5)]
+    text = summary.summary(runs, HOST, [CELL, other], 5, "slow", 2.0)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "faster" in text and "x1.5" in text and "baseline" in text
+    assert "Not measured\n- open-close" in text
+    assert "1 comparisons" in text
+
+
+def test_many_variants_wrap_with_the_baseline_repeated() -> None:
+    """Seven of them: the baseline stands first in each part."""
+    names = [f"v{i}" for i in range(7)]
+    record = run(0, 1000, 1000)
+    record["variants"] = names
+    record["windows"] = [window(n, 0, [10, 10]) for n in names]
+    table = summary.table(CELL.group(), summary.judge([record]))
+    heads = [line.split() for line in table.splitlines() if " v0 " in line]
+    assert [h[-4:] for h in heads] == [
+        ["v0", "v1", "v2", "v3"],
+        ["v0", "v4", "v5", "v6"],
+    ]
+
+
+def test_few_runs_are_no_verdict() -> None:
+    """Four runs that all agree are not five."""
+    runs = [run(i, 1000, 2000) for i in range(4)]
+    assert "too few runs" in summary.summary(runs, HOST, [CELL], 4)
+
+
+@pytest.mark.parametrize(
+    "rate, text",
+    [(12.34, "12.34"), (1234, "1.234k"), (12_345_678, "12.35M"), (2e9, "2G")],
+)
+def test_human(rate: float, text: str) -> None:
+    """Four digits."""
+    assert summary.human(rate) == text
