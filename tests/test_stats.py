@@ -306,6 +306,15 @@ def test_a_difference_needs_all_three() -> None:
     assert "at least 1 more run needed" in few.text
 
 
+def test_rounding_is_no_difference() -> None:
+    # Counted instructions are the same number every time.
+    third = math.exp(math.log(1 / 3))
+    ratio = stats.welch_ratio([third] * 5, [1 / 3] * 7)
+    assert stats.verdict(ratio, None, 5).word.startswith("no difference beyond 0.")
+    ratio = Interval(1 + 4e-16, 1 + 3e-16, 1 + 5e-16, 5)
+    assert stats.verdict(ratio, None, 5).word.startswith("no difference beyond 0.")
+
+
 def test_no_difference_names_the_larger_bound_rounded_up() -> None:
     # 1/0.99 - 1 = 1.0101%: the larger in magnitude of -1.01% and +0.5%.
     got = verdict(0.99, 1.005, aa=0.0)
@@ -479,6 +488,7 @@ def test_bimodal_finds_two_heaps() -> None:
     # a single outlier is not a heap, nor are equal values or a handful
     assert not stats.bimodal([*fast, *fast, 1.0])
     assert not stats.bimodal([1.0] * 20)
+    assert not stats.bimodal([1e6, math.nextafter(1e6, 2e6)] * 10)
     assert not stats.bimodal([1, 1, 9, 9])
 
 

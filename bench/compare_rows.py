@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is compared with what: folders (kernels, hosts, dates), or variants in one.
+
+In one folder the ratios are those within a block. Between folders the boot is the
+unit, and folders of the same kernel are boots of one side; within one boot the run
+is. bench/compare_format.py writes what is found here.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import stats
+from bench.host import Difference, differences, load_host
+from bench.problem import ANSWER_NO, COULD_NOT, DONE, INCONCLUSIVE, USAGE, Problem
+
+Cell = Mapping[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+# The effect that A/A stays below here, of a cell at a number of runs; None: unknown.
+Threshold = Callable[[Cell, int], float | None]
+
+ONE_TASK = {"threads": "thread", "processes": "process"}
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A results folder: its rows of type "run" in the order they came, its host."""
+
+    name: str
+    rows: Rows
+    host: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One variant of a cell on one side; rates are operations a second, one a run."""
+
+    side: str
+    variant: str
+    rates: tuple[float, ...]
+    interval: stats.Interval
+    fairness: stats.Fairness
+
+    @property
+    def bimodal(self) -> bool:
+        """Whether the runs fall into two heaps."""
+        return stats.bimodal(self.rates)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row: a variant against the baseline in a cell."""
+
+    cell: Cell
+    base: Measured
+    other: Measured
+    verdict: stats.Verdict
+    unit: str  # what the interval is over: "run" or "boot"
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a format may show."""
+
+    folders: tuple[Folder, ...]
+    sides: tuple[str, ...]
+    differences: tuple[tuple[str, str, Difference], ...]  # of two folders by name
+    comparisons: tuple[Comparison, ...]
+    missing: tuple[str, ...]  # cells and variants without a partner or without results
+    failed_runs: int
+    opposite: bool = field(init=False)
+    expected_false: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        verdicts = [item.verdict for item in self.comparisons]
+        object.__setattr__(self, "opposite", stats.opposite_signs(verdicts))
+        by_chance = stats.expected_false(len(verdicts))
+        object.__setattr__(self, "expected_false", by_chance)
+
+
+def read_folder(path: str) -> Folder:
+    """A results folder from disk."""
+    file = Path(path) / "results.jsonl"
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        text = f"{file}: {reason}; name a folder that a sweep has made"
+        raise Problem(USAGE, text) from error
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            if number == len(lines):
+                break  # a sweep that was killed while writing
+            text = f"{file}:{number}: not JSON; mend or remove the line"
+            raise Problem(USAGE, text) from error
+        if isinstance(row, dict) and row.get("type") == "run":
+            rows.append(row)
+    return Folder(Path(path).resolve().name, rows, load_host(file.parent / "host.json"))
+
+
+def cell_name(cell: Cell) -> str:
+    """A cell in words: "dupfd start=64, model, low:64, compact, 2 threads"."""
+    options = "".join(f" {k}={v}" for k, v in sorted(cell.get("options", {}).items()))
+    mode, tasks = cell["mode"], cell["tasks"]
+    if tasks == 1:
+        mode = ONE_TASK.get(mode, mode)
+    words = [f"{cell['workload']}{options}", cell["backend"], cell["hold"]]
+    words += [cell["place"], f"{tasks} {mode}"]
+    if cell.get("table_size"):
+        words.append(f"table {cell['table_size']}")
+    return ", ".join(words)
+
+
+def _key(cell: Cell) -> str:
+    return json.dumps(cell, sort_keys=True)
+
+
+def _usable(row: Mapping[str, Any]) -> bool:
+    return not row.get("error") and bool(row.get("windows"))
+
+
+def _rates(windows: Rows, variant: str) -> list[float]:
+    return [w["rate"] for w in windows if w["variant"] == variant]
+
+
+def _unfairness(fair: stats.Fairness) -> tuple[bool, float]:
+    return not fair.starved, fair.jain
+
+
+def _measured(side: str, variant: str, rows: Rows) -> Measured:
+    """A variant in the runs of one cell."""
+    runs, tasks = [], []
+    for row in rows:
+        mine = [w for w in row["windows"] if w["variant"] == variant]
+        runs.append([w["rate"] for w in mine])
+        tasks.append([sum(ops) for ops in zip(*(w["ops"] for w in mine))])
+    worst = min((stats.fairness(ops) for ops in tasks), key=_unfairness)
+    rates = tuple(stats.run_rate(run) for run in runs)
+    return Measured(side, variant, rates, stats.t_interval(rates), worst)
+
+
+def _variants(rows: Rows) -> list[str]:
+    """In the order in which the driver was given them."""
+    found: dict[str, None] = {}
+    for row in rows:
+        named = (row.get("setup") or {}).get("variants") or []
+        found.update(dict.fromkeys([*named, *(w["variant"] for w in row["windows"])]))
+    return list(found)
+
+
+def _cells(rows: Rows) -> dict[str, list[Mapping[str, Any]]]:
+    """The runs of each cell, failed ones too."""
+    cells: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault(_key(row["cell"]), []).append(row)
+    return cells
+
+
+def _setup_notes(base: Rows, other: Rows) -> list[str]:
+    """What the driver found different, though the cell is the same."""
+    notes = []
+    for key, name in (("fdsize", "table sizes"), ("pus", "PUs")):
+        a, b = (
+            {str((r.get("setup") or {}).get(key)) for r in s} for s in (base, other)
+        )
+        if a != b:
+            said = " against ".join(" or ".join(sorted(side)) for side in (a, b))
+            notes.append(f"{name} differ: {said}")
+    return notes
+
+
+def _flags(*sides: Measured) -> list[str]:
+    notes = []
+    for side in sides:
+        if side.fairness.starved:
+            low, high = side.fairness.least, side.fairness.most
+            notes.append(
+                f"{side.variant}: a task starves: least {low:.0f} of most {high:.0f}"
+            )
+        if side.bimodal:
+            notes.append(f"{side.variant}: runs fall into two heaps")
+    return notes
+
+
+def _seconds(rows: Rows) -> float | None:
+    """What one more run costs."""
+    known = [float(row["seconds"]) for row in rows if row.get("seconds")]
+    return sum(known) / len(known) if known else None
+
+
+def _inside(
+    folder: Folder, baseline: str | None, threshold: Threshold
+) -> tuple[str, list[Comparison], list[str]]:
+    """Every variant against the baseline, cell by cell."""
+    known = _variants([row for row in folder.rows if _usable(row)])
+    base_name = baseline or (known[0] if known else "")
+    if baseline and baseline not in known:
+        text = f"baseline {baseline}: no variant of {folder.name}; it has "
+        raise Problem(USAGE, text + (", ".join(known) or "none"))
+    comparisons, missing = [], []
+    for rows in _cells(folder.rows).values():
+        cell = rows[0]["cell"]
+        good = [row for row in rows if _usable(row)]
+        names = _variants(good)
+        if base_name not in names or len(names) < 2:
+            why = (
+                f"no {base_name}" if good and base_name not in names else "one variant"
+            )
+            missing.append(f"{cell_name(cell)}: {why if good else 'every run failed'}")
+            continue
+        for name in names:
+            paired = [
+                (pairs, row)
+                for row in good
+                if (pairs := stats.block_pairs(row["windows"], name, base_name))
+            ]
+            if name == base_name:
+                continue
+            if not paired:
+                missing.append(f"{cell_name(cell)}: no {name} beside {base_name}")
+                continue
+            ratio = stats.ratio_interval([pairs for pairs, _ in paired])
+            used = [row for _, row in paired]
+            verdict = stats.verdict(
+                ratio, threshold(cell, ratio.n), ratio.n, run_seconds=_seconds(used)
+            )
+            base = _measured(folder.name, base_name, used)
+            other = _measured(folder.name, name, used)
+            notes = tuple(_flags(base, other))
+            comparisons.append(Comparison(cell, base, other, verdict, "run", notes))
+    return base_name, comparisons, missing
+
+
+def _kernel(folder: Folder) -> tuple[Any, ...]:
+    kernel = folder.host.get("kernel") or {}
+    return folder.host.get("hostname"), kernel.get("release"), kernel.get("version")
+
+
+def _boot(folder: Folder) -> str:
+    """What tells boots apart; without a boot_id every folder counts as one."""
+    return str((folder.host.get("kernel") or {}).get("boot_id") or folder.name)
+
+
+def _sides(folders: Sequence[Folder]) -> list[list[Folder]]:
+    """Folders of one kernel are boots of one side, unless there is one kernel only."""
+    sides: dict[tuple[Any, ...], list[Folder]] = {}
+    for folder in folders:
+        sides.setdefault(_kernel(folder), []).append(folder)
+    if len(sides) == 1:
+        return [[folder] for folder in folders]
+    return list(sides.values())
+
+
+def _side_name(side: Sequence[Folder]) -> str:
+    return "+".join(folder.name for folder in side)
+
+
+def _pairs_of_names(base: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
+    """Variants by name; one on each side are a pair whatever they are called, as a
+    kernel without a switch has one, named by its preset."""
+    if len(base) == len(other) == 1:
+        return [(base[0], other[0])]
+    return [(name, name) for name in base if name in other]
+
+
+def _by_boot(side: Sequence[Folder], key: str) -> dict[str, list[Mapping[str, Any]]]:
+    boots: dict[str, list[Mapping[str, Any]]] = {}
+    for folder in side:
+        rows = [r for r in folder.rows if _usable(r) and _key(r["cell"]) == key]
+        if rows:
+            boots.setdefault(_boot(folder), []).extend(rows)
+    return boots
+
+
+def _across(
+    base: Sequence[Folder], other: Sequence[Folder], threshold: Threshold
+) -> tuple[list[Comparison], list[str]]:
+    """One side against the baseline's, in every cell and variant that both have."""
+    comparisons, missing = [], []
+    cells = [_cells([row for f in side for row in f.rows]) for side in (base, other)]
+    for key in dict.fromkeys([*cells[0], *cells[1]]):
+        cell = json.loads(key)
+        boots = [_by_boot(side, key) for side in (base, other)]
+        rows = [[row for some in b.values() for row in some] for b in boots]
+        for side, found, mine in zip((base, other), rows, cells):
+            if not found:
+                why = "every run failed" if key in mine else "not measured"
+                missing.append(f"{cell_name(cell)}: {why} in {_side_name(side)}")
+        if not all(rows):
+            continue
+        names = _pairs_of_names(_variants(rows[0]), _variants(rows[1]))
+        if not names:
+            missing.append(f"{cell_name(cell)}: no variant in common")
+        for pair in names:
+            with_it = [
+                {
+                    boot: kept
+                    for boot, some in b.items()
+                    if (kept := [r for r in some if _rates(r["windows"], name)])
+                }
+                for b, name in zip(boots, pair)
+            ]
+            item = _between(cell, (base, other), pair, with_it, threshold)
+            comparisons.append(item)
+    return comparisons, missing
+
+
+def _between(
+    cell: Cell,
+    sides: tuple[Sequence[Folder], Sequence[Folder]],
+    names: tuple[str, str],
+    boots: list[dict[str, list[Mapping[str, Any]]]],
+    threshold: Threshold,
+) -> Comparison:
+    """One cell and variant; boots holds the usable runs of each side by boot."""
+    rows = [[row for some in b.values() for row in some] for b in boots]
+    base, other = (
+        _measured(_side_name(side), name, mine)
+        for side, name, mine in zip(sides, names, rows)
+    )
+    if len(boots[0].keys() | boots[1].keys()) == 1:
+        unit = "run"
+        ratio = stats.welch_ratio(other.rates, base.rates)
+        least = min(len(other.rates), len(base.rates))
+        verdict = stats.verdict(
+            ratio, threshold(cell, least), least, run_seconds=_seconds(rows[1])
+        )
+    else:
+        unit = "boot"
+        old, new = (
+            [
+                stats.t_interval(_measured("", name, some).rates).estimate
+                for some in b.values()
+            ]
+            for b, name in zip(boots, names)
+        )
+        limit = threshold(cell, min(len(old), len(new)))
+        verdict = stats.boots_verdict(new, old, limit)
+    notes = (*_setup_notes(*rows), *_flags(base, other))
+    return Comparison(cell, base, other, verdict, unit, notes)
+
+
+def gate(report: Report, limit: float) -> int:
+    """The exit status of --fail-if-slower LIMIT (a fraction of the baseline's rate).
+
+    no: something is slower for certain, and by more than LIMIT as far as can be told.
+    could not: a cell has no results on both sides. inconclusive: slower by LIMIT can
+    not be excluded. Otherwise yes: also for what is slower by less than LIMIT.
+    """
+    unsure = False
+    for item in report.comparisons:
+        ratio = item.verdict.ratio
+        if item.verdict.word == "slower" and ratio.estimate < 1 - limit:
+            return ANSWER_NO
+        if not item.verdict.settled:
+            few = ratio.n < (stats.MIN_RUNS if item.unit == "run" else stats.MIN_BOOTS)
+            unsure |= few or not ratio.low >= 1 - limit
+    if report.missing:
+        return COULD_NOT
+    return INCONCLUSIVE if unsure else DONE
+
+
+def make_report(
+    folders: Sequence[Folder],
+    baseline: str | None = None,
+    threshold: Threshold = lambda cell, runs: None,
+) -> Report:
+    """Compare; baseline names a variant of the one folder, or one of the folders."""
+    if not folders:
+        raise Problem(USAGE, "compare: no folder; name one, or two or more")
+    comparisons: list[Comparison] = []
+    missing: list[str] = []
+    found: list[tuple[str, str, Difference]] = []
+    if len(folders) == 1:
+        base_name, comparisons, missing = _inside(folders[0], baseline, threshold)
+        sides = [base_name]
+    else:
+        grouped = _sides(folders)
+        at = 0
+        if baseline:
+            names = [[folder.name for folder in side] for side in grouped]
+            hits = [n for n, side in enumerate(names) if Path(baseline).name in side]
+            if not hits:
+                have = ", ".join(folder.name for folder in folders)
+                raise Problem(USAGE, f"baseline {baseline}: none of the folders {have}")
+            at = hits[0]
+        base = grouped.pop(at)
+        sides = [_side_name(base), *(_side_name(side) for side in grouped)]
+        for side in grouped:
+            some, lost = _across(base, side, threshold)
+            comparisons += some
+            missing += lost
+        first = base[0]
+        for folder in folders:
+            if folder is not first:
+                for item in differences(dict(first.host), dict(folder.host)):
+                    found.append((first.name, folder.name, item))
+    failed = sum(not _usable(row) for folder in folders for row in folder.rows)
+    if not comparisons:
+        why = f": {missing[0]}" if missing else ""
+        where = ", ".join(folder.name for folder in folders)
+        text = f"{where}: nothing to compare{why}; measure the same cells on each side"
+        raise Problem(USAGE if not failed else COULD_NOT, text)
+    return Report(
+        tuple(folders),
+        tuple(sides),
+        tuple(found),
+        tuple(comparisons),
+        tuple(missing),
+        failed,
+    )
