@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from bench.problem import ANSWER_NO, COULD_NOT, DONE, INCONCLUSIVE, USAGE, Probl
 
 Cell = Mapping[str, Any]
 Rows = Sequence[Mapping[str, Any]]
+# The runs of a cell by the boot they were made in.
+Boots = dict[str, list[Mapping[str, Any]]]
 # The effect that A/A stays below here, of a cell at a number of runs; None: unknown.
 Threshold = Callable[[Cell, int], float | None]
 
@@ -124,10 +126,6 @@ def _key(cell: Cell) -> str:
 
 def _usable(row: Mapping[str, Any]) -> bool:
     return not row.get("error") and bool(row.get("windows"))
-
-
-def _rates(windows: Rows, variant: str) -> list[float]:
-    return [w["rate"] for w in windows if w["variant"] == variant]
 
 
 def _unfairness(fair: stats.Fairness) -> tuple[bool, float]:
@@ -270,13 +268,19 @@ def _pairs_of_names(base: Sequence[str], other: Sequence[str]) -> list[tuple[str
     return [(name, name) for name in base if name in other]
 
 
-def _by_boot(side: Sequence[Folder], key: str) -> dict[str, list[Mapping[str, Any]]]:
-    boots: dict[str, list[Mapping[str, Any]]] = {}
+def _by_boot(side: Sequence[Folder]) -> dict[str, Boots]:
+    """The usable runs of each cell, by boot; a cell whose runs all failed has none."""
+    cells: dict[str, Boots] = {}
     for folder in side:
-        rows = [r for r in folder.rows if _usable(r) and _key(r["cell"]) == key]
-        if rows:
-            boots.setdefault(_boot(folder), []).extend(rows)
-    return boots
+        for key, rows in _cells(folder.rows).items():
+            boots = cells.setdefault(key, {})
+            if good := [row for row in rows if _usable(row)]:
+                boots.setdefault(_boot(folder), []).extend(good)
+    return cells
+
+
+def _runs(boots: Boots) -> list[Mapping[str, Any]]:
+    return [row for rows in boots.values() for row in rows]
 
 
 def _across(
@@ -284,47 +288,53 @@ def _across(
 ) -> tuple[list[Comparison], list[str]]:
     """One side against the baseline's, in every cell and variant that both have."""
     comparisons, missing = [], []
-    cells = [_cells([row for f in side for row in f.rows]) for side in (base, other)]
+    sides = _side_name(base), _side_name(other)
+    cells = _by_boot(base), _by_boot(other)
     for key in dict.fromkeys([*cells[0], *cells[1]]):
         cell = json.loads(key)
-        boots = [_by_boot(side, key) for side in (base, other)]
-        rows = [[row for some in b.values() for row in some] for b in boots]
-        for side, found, mine in zip((base, other), rows, cells):
-            if not found:
-                why = "every run failed" if key in mine else "not measured"
-                missing.append(f"{cell_name(cell)}: {why} in {_side_name(side)}")
-        if not all(rows):
+        lost = [
+            f"{cell_name(cell)}: every run failed in {side}"
+            if key in found
+            else f"{cell_name(cell)}: not measured in {side}"
+            for side, found in zip(sides, cells)
+            if not found.get(key)
+        ]
+        if lost:
+            missing += lost
             continue
-        names = _pairs_of_names(_variants(rows[0]), _variants(rows[1]))
+        boots = cells[0][key], cells[1][key]
+        names = _pairs_of_names(_variants(_runs(boots[0])), _variants(_runs(boots[1])))
         if not names:
             missing.append(f"{cell_name(cell)}: no variant in common")
         for pair in names:
-            with_it = [
-                {
-                    boot: kept
-                    for boot, some in b.items()
-                    if (kept := [r for r in some if _rates(r["windows"], name)])
-                }
-                for b, name in zip(boots, pair)
-            ]
-            item = _between(cell, (base, other), pair, with_it, threshold)
-            comparisons.append(item)
+            old, new = (_with(some, name) for some, name in zip(boots, pair))
+            if old and new:
+                item = _between(cell, sides, pair, (old, new), threshold)
+                comparisons.append(item)
+            else:
+                missing.append(f"{cell_name(cell)}: no window of {pair[1]}")
     return comparisons, missing
+
+
+def _with(boots: Boots, variant: str) -> Boots:
+    """The runs that measured the variant, in the boots that have any."""
+    kept = {
+        boot: [r for r in rows if any(w["variant"] == variant for w in r["windows"])]
+        for boot, rows in boots.items()
+    }
+    return {boot: rows for boot, rows in kept.items() if rows}
 
 
 def _between(
     cell: Cell,
-    sides: tuple[Sequence[Folder], Sequence[Folder]],
+    sides: tuple[str, str],
     names: tuple[str, str],
-    boots: list[dict[str, list[Mapping[str, Any]]]],
+    boots: tuple[Boots, Boots],
     threshold: Threshold,
 ) -> Comparison:
-    """One cell and variant; boots holds the usable runs of each side by boot."""
-    rows = [[row for some in b.values() for row in some] for b in boots]
-    base, other = (
-        _measured(_side_name(side), name, mine)
-        for side, name, mine in zip(sides, names, rows)
-    )
+    """One cell and variant, from the runs of each side by boot."""
+    rows = _runs(boots[0]), _runs(boots[1])
+    base, other = map(_measured, sides, names, rows)
     if len(boots[0].keys() | boots[1].keys()) == 1:
         unit = "run"
         ratio = stats.welch_ratio(other.rates, base.rates)
@@ -335,14 +345,14 @@ def _between(
     else:
         unit = "boot"
         old, new = (
-            [
-                stats.t_interval(_measured("", name, some).rates).estimate
-                for some in b.values()
-            ]
-            for b, name in zip(boots, names)
+            [_measured("", name, some).interval.estimate for some in by_boot.values()]
+            for by_boot, name in zip(boots, names)
         )
         limit = threshold(cell, min(len(old), len(new)))
         verdict = stats.boots_verdict(new, old, limit)
+        # Runs of one boot share what it drew: they do not narrow a rate either.
+        base = replace(base, interval=stats.t_interval(old))
+        other = replace(other, interval=stats.t_interval(new))
     notes = (*_setup_notes(*rows), *_flags(base, other))
     return Comparison(cell, base, other, verdict, unit, notes)
 
