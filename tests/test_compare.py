@@ -61,6 +61,9 @@ def test_one_boot_each_is_no_verdict(tmp_path: Path) -> None:
     assert "one boot each: not separated from reboot variance" in item["text"]
     assert item["ratio"] == pytest.approx(2)
     assert item["ratio_low"] is None
+    # nor do five runs of one boot give the rate any bounds
+    assert item["other"]["runs"] == 5
+    assert item["other"]["rate_low"] is None
 
 
 def test_boots_of_a_kernel_are_one_side(tmp_path: Path) -> None:
@@ -113,6 +116,13 @@ def test_cells_without_a_partner_are_named(tmp_path: Path) -> None:
     assert f"Not compared: {want}" in " ".join(text.split())
     assert "Failed runs, left out: 2." in text
     assert status == DONE
+
+
+def test_a_run_without_a_window_is_a_failed_one(tmp_path: Path) -> None:
+    rows = [run({"a": 1e6, "b": 1e6}), run({"a": 1e6, "b": 1e6}, windows=[])]
+    text = compare([folder(tmp_path, "f", rows)])[0]
+    assert "Failed runs, left out: 1." in text
+    assert ", 1 run," in text
 
 
 def test_nothing_in_common_is_a_problem(tmp_path: Path) -> None:
@@ -215,6 +225,7 @@ WILD = (0.7, 1.3, 1.0, 0.8, 1.2)
         (1.0, WILD, 0.01, INCONCLUSIVE),
         (1.0, WILD, 0.6, DONE),  # too wide to say more, but not slower by 60%
         (0.5, CALM[:4], 0.01, INCONCLUSIVE),  # too few runs
+        (1.1, CALM[:4], 0.01, INCONCLUSIVE),
     ],
 )
 def test_gate(

@@ -59,6 +59,12 @@ def test_ratio_interval_by_hand() -> None:
     assert got.n == 2
 
 
+def test_a_run_is_located_on_logs() -> None:
+    # 1 and 100: 10, as far from either; the plain mean would be 50.5.
+    assert stats.run_rate([1.0, 100.0]) == pytest.approx(10)
+    assert stats.run_ratio([(1.0, 1.0), (300.0, 3.0)]) == pytest.approx(10)
+
+
 def test_drift_cancels_within_a_block() -> None:
     # The machine halves its speed from block to block; the ratio stays 3:2.
     runs = [[(3.0 / 2**k, 2.0 / 2**k) for k in range(9)]] * 2
@@ -157,6 +163,10 @@ def test_aa_threshold_by_hand() -> None:
     assert math.log1p(stats.aa_threshold(ratios, 4)) == pytest.approx(
         0.0113159, rel=1e-5
     )
+    # With a bias of 0.02 on top nearly all lies on one side: 0.02 + 1.644854 errors.
+    biased = [1 / (ratio * math.exp(0.02)) for ratio in ratios]
+    got = math.log1p(stats.aa_threshold(biased, 4))
+    assert got == pytest.approx(0.02 + 1.644854 * 0.0057735, rel=1e-3)
     # A quarter of the error at 64 runs; a bias of one sign does not shrink at all.
     assert math.log1p(stats.aa_threshold(ratios, 64)) == pytest.approx(
         0.0113159 / 4, rel=1e-5

@@ -11,6 +11,8 @@ import math
 
 import numpy as np
 import pytest
+from scipy import integrate
+from scipy import stats as scipy_stats
 
 from bench import stats
 
@@ -98,6 +100,23 @@ def test_aa_is_rarely_called_and_the_minimal_effect_is_found() -> None:
         found += stats.verdict(ratio, aa, runs).word == "faster"
     assert called / trials <= 0.065
     assert 0.934 <= found / trials <= 0.966
+
+
+@pytest.mark.parametrize("runs", [5, 8, 30])
+def test_minimal_effect_against_an_integral(runs: int) -> None:
+    # Over the deviation u that a sample shows, in units of the true one: called when
+    # the mean exceeds both t * u and A/A's quantile (1.959964) standard errors.
+    shift = math.log1p(stats.minimal_effect(0.02, runs)) * math.sqrt(runs) / 0.02
+    t = scipy_stats.t.ppf(0.975, runs - 1)
+
+    def called(u: float) -> float:
+        density = scipy_stats.chi.pdf(u * math.sqrt(runs - 1), runs - 1)
+        over = scipy_stats.norm.cdf(shift - max(t * u, 1.959964))
+        return float(density * math.sqrt(runs - 1) * over)
+
+    edge = 1.959964 / t
+    power = integrate.quad(called, 0, edge)[0] + integrate.quad(called, edge, 6)[0]
+    assert power == pytest.approx(0.95, abs=2e-4)
 
 
 def test_minimal_effect_shrinks_with_runs() -> None:
