@@ -244,6 +244,20 @@ def as_csv(report: Report) -> str:
     return out.getvalue()
 
 
+def _same_variant(item: Comparison) -> str | None:
+    """The variant that two folders have in common; it is a parameter there."""
+    if item.base.side == item.other.side or item.base.variant != item.other.variant:
+        return None
+    return item.base.variant
+
+
+def _columns(item: Comparison) -> tuple[str, str]:
+    """What heads the two columns of LKP's table."""
+    if _same_variant(item):
+        return item.base.side, item.other.side
+    return _labels(item)
+
+
 def _testcase(report: Report, item: Comparison) -> list[tuple[str, str]]:
     """Testcase parameters by the names that LKP's readers know."""
     cell, host = item.cell, report.folders[0].host
@@ -260,6 +274,7 @@ def _testcase(report: Report, item: Comparison) -> list[tuple[str, str]]:
         "table_size": cell.get("table_size"),
         "tbox_group": host.get("hostname") or "unknown",
         "test": cell["workload"],
+        "variant": _same_variant(item),
         **cell.get("options", {}),
     }
     found = [(key, str(value)) for key, value in sorted(known.items()) if value]
@@ -293,7 +308,7 @@ def _with_deviation(value: float, percent: float, width: int) -> str:
 def _lkp_lines(items: list[Comparison]) -> list[str]:
     lines = []
     for item in items:
-        base, other = _labels(item)
+        base, other = _columns(item)
         lines += [
             f"{base[:16]:16s} {other[:27]:27s} ".rstrip(),
             f"{'-' * 16} {'-' * 27} ",
@@ -323,9 +338,11 @@ def lkp(report: Report) -> str:
         if found:
             lines += [heading, *(f"  {item}" for item in found), ""]
     what = "variant" if len(report.folders) == 1 else "commit"
-    for _, items in _by_cell(report):
-        case = _testcase(report, items[0])
-        names = dict.fromkeys(name for item in items for name in _labels(item))
+    tables: dict[tuple[tuple[str, str], ...], list[Comparison]] = {}
+    for item in report.comparisons:
+        tables.setdefault(tuple(_testcase(report, item)), []).append(item)
+    for case, items in tables.items():
+        names = dict.fromkeys(name for item in items for name in _columns(item))
         lines += [
             "=" * 89,
             "/".join(key for key, _ in case) + ":",

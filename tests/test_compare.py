@@ -63,6 +63,7 @@ def test_one_boot_each_is_no_verdict(tmp_path: Path) -> None:
     assert item["ratio_low"] is None
     # nor do five runs of one boot give the rate any bounds
     assert item["other"]["runs"] == 5
+    assert item["baseline"]["rate_low"] is None
     assert item["other"]["rate_low"] is None
 
 
@@ -202,8 +203,8 @@ def test_doubtful_differences_stand_on_top_and_loudly(tmp_path: Path) -> None:
 
 
 def test_equal_hosts_raise_no_warning(tmp_path: Path) -> None:
-    a = folder(tmp_path, "a", [run({"x": 1e6})])
-    b = folder(tmp_path, "b", [run({"x": 1e6})])
+    a = folder(tmp_path, "a", [run({"x": 1e6})], kernel__boot_id="one")
+    b = folder(tmp_path, "b", [run({"x": 1e6})], kernel__boot_id="other")
     text = compare([a, b])[0]
     assert "WARNING" not in text and "differ," not in text
 

@@ -115,6 +115,21 @@ def test_lkp_is_the_table_that_its_readers_know(tmp_path: Path) -> None:
     assert table[7].startswith("  new against old: ")
 
 
+def test_lkp_between_kernels_has_a_column_each(tmp_path: Path) -> None:
+    made = []
+    for name in ("v1", "v2"):
+        rows = [run({"a": 1e6, "b": 2e6})]
+        made.append(folder(tmp_path, name, rows, kernel__release=name))
+    lines = compare(made, fmt="lkp")[0].splitlines()
+    # one table for each variant, which is a parameter here
+    heads = [at for at, line in enumerate(lines) if line.startswith("v1   ")]
+    assert [lines[at] for at in heads] == ["v1" + " " * 15 + "v2"] * 2
+    cases = [line for line in lines if line.endswith("/fdscale")]
+    assert [case.split("/")[-2] for case in cases] == ["a", "b"]
+    assert lines[lines.index(cases[0]) - 1].endswith("/test/variant/testcase:")
+    assert [line for line in lines if line == "commit: "] == ["commit: "] * 2
+
+
 def test_lkp_stats_are_key_value_lines(tmp_path: Path) -> None:
     text = compare([in_one(tmp_path, 1.1)], fmt="lkp-stats")[0]
     found = dict(line.split(": ") for line in text.splitlines())
