@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench import stats
+from bench import stats, store
 from bench.host import Difference, differences, load_host
 from bench.problem import ANSWER_NO, COULD_NOT, DONE, INCONCLUSIVE, USAGE, Problem
 
@@ -86,25 +86,9 @@ class Report:
 
 def read_folder(path: str) -> Folder:
     """A results folder from disk."""
-    file = Path(path) / "results.jsonl"
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        text = f"{file}: {reason}; name a folder that a sweep has made"
-        raise Problem(USAGE, text) from error
-    rows = []
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            if number == len(lines):
-                break  # a sweep that was killed while writing
-            text = f"{file}:{number}: not JSON; mend or remove the line"
-            raise Problem(USAGE, text) from error
-        if isinstance(row, dict) and row.get("type") == "run":
-            rows.append(row)
-    return Folder(Path(path).resolve().name, rows, load_host(file.parent / "host.json"))
+    at = Path(path)
+    rows = [row for row in store.load(at) if row.get("type") == "run"]
+    return Folder(at.resolve().name, rows, load_host(at / "host.json"))
 
 
 def cell_name(cell: Cell) -> str:
@@ -325,6 +309,15 @@ def _with(boots: Boots, variant: str) -> Boots:
     return {boot: rows for boot, rows in kept.items() if rows}
 
 
+def _boot_rate(variant: str, rows: Rows) -> float:
+    """One rate for a boot: the geometric mean of its runs."""
+    rates = [
+        stats.run_rate([w["rate"] for w in row["windows"] if w["variant"] == variant])
+        for row in rows
+    ]
+    return stats.t_interval(rates).estimate
+
+
 def _between(
     cell: Cell,
     sides: tuple[str, str],
@@ -345,7 +338,7 @@ def _between(
     else:
         unit = "boot"
         old, new = (
-            [_measured("", name, some).interval.estimate for some in by_boot.values()]
+            [_boot_rate(name, some) for some in by_boot.values()]
             for by_boot, name in zip(boots, names)
         )
         limit = threshold(cell, min(len(old), len(new)))

@@ -279,7 +279,7 @@ def test_a_torn_last_line_is_passed_over_and_no_other(tmp_path: Path) -> None:
     path.write_text(whole + whole[:50])
     assert only([str(path.parent)])["n"] == 5
     path.write_text(whole[:50] + "\n" + whole)
-    with pytest.raises(Problem, match="results.jsonl:1: not JSON"):
+    with pytest.raises(Problem, match="results.jsonl: line 1: not a result"):
         compare([str(path.parent)])
 
 
