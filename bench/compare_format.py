@@ -7,11 +7,12 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from bench import stats
 from bench.compare_rows import Comparison, Measured, Report, cell_name
 from bench.host import Difference
 
@@ -48,7 +49,8 @@ def _three(value: float) -> str:
 def _rate_line(side: Measured) -> str:
     text = rate_text(side.interval.estimate)
     if side.interval.known:
-        text += f" ±{side.interval.half_width_percent:.1f}%"
+        percent = side.interval.half_width_percent
+        text += f" ±{percent:.1f}%" if percent <= stats.WILD else f" ±>{stats.WILD}%"
     return text
 
 
@@ -85,6 +87,13 @@ LOUD = "WARNING: the hosts differ in what may explain a difference by itself:"
 QUIET = "The hosts differ, without a known effect on the results, in:"
 
 
+def _first_of(heading: str, found: Sequence[str], most: int = 4) -> list[str]:
+    lines = [f"{heading}: {text}." for text in found[:most]]
+    if len(found) > most:
+        lines.append(f"{heading}: {len(found) - most} more, all of them in json.")
+    return lines
+
+
 def _closing(report: Report) -> list[str]:
     """What stands below every table that people read."""
     n = len(report.comparisons)
@@ -100,7 +109,8 @@ def _closing(report: Report) -> list[str]:
         )
     if report.failed_runs:
         lines.append(f"Failed runs, left out: {report.failed_runs}.")
-    lines += [f"Not compared: {text}." for text in report.missing]
+    lines += _first_of("Not compared", report.missing)
+    lines += _first_of("Nothing beside it", report.alone)
     return lines
 
 
@@ -213,6 +223,7 @@ def as_json(report: Report) -> str:
         "opposite_signs": report.opposite,
         "failed_runs": report.failed_runs,
         "missing": list(report.missing),
+        "alone": list(report.alone),
     }
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 

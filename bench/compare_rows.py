@@ -72,7 +72,8 @@ class Report:
     sides: tuple[str, ...]
     differences: tuple[tuple[str, str, Difference], ...]  # of two folders by name
     comparisons: tuple[Comparison, ...]
-    missing: tuple[str, ...]  # cells and variants without a partner or without results
+    missing: tuple[str, ...]  # cells and variants that one side has no results of
+    alone: tuple[str, ...]  # cells with one variant: nothing to compare it with
     failed_runs: int
     opposite: bool = field(init=False)
     expected_false: float = field(init=False)
@@ -109,7 +110,10 @@ def _key(cell: Cell) -> str:
 
 
 def _usable(row: Mapping[str, Any]) -> bool:
-    return not row.get("error") and bool(row.get("windows"))
+    """No number comes from a run that failed, or in which a window stood still."""
+    windows = row.get("windows") or []
+    idle = any(window["rate"] == 0 for window in windows)
+    return bool(windows) and not idle and not row.get("error")
 
 
 def _unfairness(fair: stats.Fairness) -> tuple[bool, float]:
@@ -179,23 +183,26 @@ def _seconds(rows: Rows) -> float | None:
 
 def _inside(
     folder: Folder, baseline: str | None, threshold: Threshold
-) -> tuple[str, list[Comparison], list[str]]:
-    """Every variant against the baseline, cell by cell."""
+) -> tuple[str, list[Comparison], list[str], list[str]]:
+    """Every variant against the baseline, cell by cell; what is missing, or alone."""
     known = _variants([row for row in folder.rows if _usable(row)])
     base_name = baseline or (known[0] if known else "")
     if baseline and baseline not in known:
         text = f"baseline {baseline}: no variant of {folder.name}; it has "
         raise Problem(USAGE, text + (", ".join(known) or "none"))
-    comparisons, missing = [], []
+    comparisons, missing, alone = [], [], []
     for rows in _cells(folder.rows).values():
         cell = rows[0]["cell"]
         good = [row for row in rows if _usable(row)]
         names = _variants(good)
-        if base_name not in names or len(names) < 2:
-            why = (
-                f"no {base_name}" if good and base_name not in names else "one variant"
-            )
-            missing.append(f"{cell_name(cell)}: {why if good else 'every run failed'}")
+        if not good:
+            missing.append(f"{cell_name(cell)}: every run failed")
+            continue
+        if len(names) == 1:
+            alone.append(f"{cell_name(cell)}: {names[0]} only")
+            continue
+        if base_name not in names:
+            missing.append(f"{cell_name(cell)}: no {base_name}")
             continue
         for name in names:
             paired = [
@@ -217,7 +224,7 @@ def _inside(
             other = _measured(folder.name, name, used)
             notes = tuple(_flags(base, other))
             comparisons.append(Comparison(cell, base, other, verdict, "run", notes))
-    return base_name, comparisons, missing
+    return base_name, comparisons, missing, alone
 
 
 def _kernel(folder: Folder) -> tuple[Any, ...]:
@@ -380,9 +387,12 @@ def make_report(
         raise Problem(USAGE, "compare: no folder; name one, or two or more")
     comparisons: list[Comparison] = []
     missing: list[str] = []
+    alone: list[str] = []
     found: list[tuple[str, str, Difference]] = []
     if len(folders) == 1:
-        base_name, comparisons, missing = _inside(folders[0], baseline, threshold)
+        base_name, comparisons, missing, alone = _inside(
+            folders[0], baseline, threshold
+        )
         sides = [base_name]
     else:
         grouped = _sides(folders)
@@ -409,7 +419,7 @@ def make_report(
             ]
     failed = sum(not _usable(row) for folder in folders for row in folder.rows)
     if not comparisons:
-        why = f": {missing[0]}" if missing else ""
+        why = "".join(f": {said}" for said in (missing + alone)[:1])
         where = ", ".join(folder.name for folder in folders)
         text = f"{where}: nothing to compare{why}; measure the same cells on each side"
         raise Problem(USAGE if not failed else COULD_NOT, text)
@@ -419,5 +429,6 @@ def make_report(
         tuple(found),
         tuple(comparisons),
         tuple(missing),
+        tuple(alone),
         failed,
     )

@@ -27,6 +27,8 @@ STOP_FIRST, STOP_GROWTH = 12, 1.4
 MAX_RUNS = 10_000
 # Relative differences below this are made by floating point, not by a machine.
 ROUNDING = 1e-9
+# Bounds a factor of 10 away, in percent: two wild runs give more digits than sense.
+WILD = 900
 
 Floats = NDArray[np.float64]
 Numbers = Sequence[float] | Floats
@@ -303,6 +305,8 @@ def describe(ratio: Interval) -> str:
     """ "+1.9% [+1.2%, +2.6%]", with two digits when the interval is below ±1%."""
     if not ratio.known:
         return _signed(ratio.estimate, 1)
+    if ratio.half_width_percent > WILD:
+        return f"{_signed(ratio.estimate, 1)} [bounds beyond a factor of 10]"
     digits = 2 if ratio.half_width_percent < 1 else 1
     low, high = _signed(ratio.low, digits), _signed(ratio.high, digits)
     return f"{_signed(ratio.estimate, digits)} [{low}, {high}]"

@@ -126,6 +126,29 @@ def test_a_run_without_a_window_is_a_failed_one(tmp_path: Path) -> None:
     assert ", 1 run," in text
 
 
+def test_a_window_that_stood_still_spoils_its_run(tmp_path: Path) -> None:
+    rows = [run({"a": 1e6, "b": 1e6}) for _ in range(3)]
+    rows[1]["windows"][2]["rate"] = 0.0
+    text = compare([folder(tmp_path, "f", rows)])[0]
+    assert "Failed runs, left out: 1." in text
+    assert ", 2 runs," in text
+
+
+def test_a_variant_alone_is_no_failure(tmp_path: Path) -> None:
+    # A kernel without the switch has one variant; the model beside it has several.
+    alone = CELL | {"backend": "kernel"}
+    rows = [run({"a": 1e6, "b": 1.1e6 * x}) for x in CALM]
+    path = folder(tmp_path, "f", rows + [run({"merged-6.13": 1e6}, alone)])
+    text, status = compare([path], fail_if_slower=0.01)
+    assert status == DONE
+    want = "dup-close, kernel, low:64, compact, 2 threads, table 128: merged-6.13 only."
+    assert f"Nothing beside it: {want}" in " ".join(text.split())
+    with pytest.raises(
+        Problem, match="nothing to compare: dup-close.*merged-6.13 only"
+    ):
+        compare([folder(tmp_path, "g", [run({"merged-6.13": 1e6}, alone)])])
+
+
 def test_nothing_in_common_is_a_problem(tmp_path: Path) -> None:
     a = folder(tmp_path, "a", [run({"x": 1e6})])
     b = folder(tmp_path, "b", [run({"x": 1e6}, CELL | {"tasks": 4})])
@@ -283,7 +306,7 @@ def test_a_torn_last_line_is_passed_over_and_no_other(tmp_path: Path) -> None:
         compare([str(path.parent)])
 
 
-@pytest.mark.parametrize("rate", [0.0, -1.0, None, "fast"])
+@pytest.mark.parametrize("rate", [-1.0, None, "fast"])
 def test_a_damaged_row_is_one_line(tmp_path: Path, rate: Any) -> None:
     rows = [run({"a": 1e6, "b": 2e6})]
     for window in rows[0]["windows"]:

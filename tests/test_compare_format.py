@@ -51,6 +51,23 @@ def test_text_fits_80_columns(tmp_path: Path, fmt: str) -> None:
             assert len(line) <= 80
 
 
+def test_bounds_without_sense_are_not_printed(tmp_path: Path) -> None:
+    rows = [run({"a": 1e6, "b": 1e6 * x}) for x in (1, 50)]
+    text = compare([folder(tmp_path, "f", rows)])[0]
+    assert "[bounds beyond a factor of 10], 2 runs" in text
+    assert "±>900%" in text
+    assert len(max(text.split(), key=len)) < 16
+
+
+def test_long_lists_are_cut_except_in_json(tmp_path: Path) -> None:
+    rows = [run({"a": 1e6}, CELL | {"tasks": n}) for n in range(1, 10)]
+    path = folder(tmp_path, "f", [run({"a": 1e6, "b": 1e6}), *rows[2:]])
+    text = compare([path])[0]
+    assert text.count("Nothing beside it: dup-close") == 4
+    assert "Nothing beside it: 3 more, all of them in json." in text
+    assert len(json.loads(compare([path], fmt="json")[0])["alone"]) == 7
+
+
 def test_opposite_signs_are_never_one_mean(tmp_path: Path) -> None:
     rows = [run({"a": 1e6, "up": 1.2e6 * x, "down": 0.8e6 * x}) for x in CALM]
     path = folder(tmp_path, "f", rows)
