@@ -25,6 +25,10 @@ USEFUL_MARGIN = 0.02
 # A cell that stops by itself is looked at after these many runs and no others.
 STOP_FIRST, STOP_GROWTH = 12, 1.4
 MAX_RUNS = 10_000
+# Relative differences below this are made by floating point, not by a machine.
+ROUNDING = 1e-9
+# Bounds a factor of 10 away, in percent: two wild runs give more digits than sense.
+WILD = 900
 
 Floats = NDArray[np.float64]
 Numbers = Sequence[float] | Floats
@@ -258,9 +262,10 @@ def bimodal(values: Sequence[float]) -> bool:
     n = ordered.size
     if n < 8:
         return False
-    ordered = ordered - ordered.mean()
+    middle = ordered.mean()
+    ordered = ordered - middle
     total = float(np.sum(ordered**2))
-    if total <= 0:
+    if total <= n * (ROUNDING * middle) ** 2:
         return False
     least = math.ceil(n / 5)
     size = np.arange(least, n - least + 1)
@@ -300,6 +305,8 @@ def describe(ratio: Interval) -> str:
     """ "+1.9% [+1.2%, +2.6%]", with two digits when the interval is below ±1%."""
     if not ratio.known:
         return _signed(ratio.estimate, 1)
+    if ratio.half_width_percent > WILD:
+        return f"{_signed(ratio.estimate, 1)} [bounds beyond a factor of 10]"
     digits = 2 if ratio.half_width_percent < 1 else 1
     low, high = _signed(ratio.low, digits), _signed(ratio.high, digits)
     return f"{_signed(ratio.estimate, digits)} [{low}, {high}]"
@@ -331,7 +338,7 @@ def verdict(
         text += f"; at least {need} more {unit if need != 1 else unit[:-1]} needed"
         return Verdict("inconclusive", ratio, f"inconclusive: {text}")
     size = effect(ratio.estimate)
-    if ratio.excludes(1) and size > (aa_threshold or 0):
+    if ratio.excludes(1) and size > max(aa_threshold or 0, ROUNDING):
         word = "faster" if ratio.estimate > 1 else "slower"
         return Verdict(word, ratio, f"{word}: {text}")
     beyond = max(effect(ratio.low), effect(ratio.high), aa_threshold or 0)
@@ -363,7 +370,8 @@ def boots_verdict(
         else:
             count = f"{len(boots_a)} against {len(boots_b)} boots"
         text = f"{count}: not separated from reboot variance"
-        return Verdict("inconclusive", ratio, f"{describe(ratio)}; {text}")
+        text = f"inconclusive: {describe(ratio)}; {text}"
+        return Verdict("inconclusive", ratio, text)
     return verdict(ratio, aa_threshold, ratio.n, MIN_BOOTS, unit="boots")
 
 
