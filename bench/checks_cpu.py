@@ -24,7 +24,7 @@ class Governor(HostCheck[dict[str, int]]):
         return ", ".join(f"{name} ({count})" for name, count in value.items())
 
     def remedy(self, value: dict[str, int], needs: Needs) -> str:
-        return tee("performance", f"{POLICIES}/scaling_governor")
+        return "sudo cpupower frequency-set -g performance"
 
     def settings(self, root: Root) -> list[Setting]:
         names = root.glob(f"{POLICIES}/scaling_governor")
@@ -52,30 +52,32 @@ class Driver(HostCheck[list[str]]):
         return "let the firmware hand the clock to the system, then use acpi-cpufreq"
 
 
-class Turbo(HostCheck[bool]):
+class Turbo(HostCheck[tuple[bool, Setting]]):
     """With turbo the clock depends on how many cores are busy, and on heat."""
 
     name = "turbo"
 
-    def read(self, root: Root, needs: Needs) -> bool | None:
-        return facts.turbo(root)
+    def off(self, root: Root) -> Setting:
+        """The switch that this driver has."""
+        if root.exists(f"{CPU}/intel_pstate/no_turbo"):
+            return Setting(f"{CPU}/intel_pstate/no_turbo", "1")
+        return Setting(f"{CPU}/cpufreq/boost", "0")
 
-    def judge(self, value: bool, needs: Needs) -> str:
-        return WARN if value else OK
+    def read(self, root: Root, needs: Needs) -> tuple[bool, Setting] | None:
+        on = facts.turbo(root)
+        return None if on is None else (on, self.off(root))
 
-    def show(self, value: bool) -> str:
-        return "on" if value else "off"
+    def judge(self, value: tuple[bool, Setting], needs: Needs) -> str:
+        return WARN if value[0] else OK
 
-    def remedy(self, value: bool, needs: Needs) -> str:
-        return (
-            f"echo 1 | sudo tee {CPU}/intel_pstate/no_turbo"
-            f" || echo 0 | sudo tee {CPU}/cpufreq/boost"
-        )
+    def show(self, value: tuple[bool, Setting]) -> str:
+        return "on" if value[0] else "off"
+
+    def remedy(self, value: tuple[bool, Setting], needs: Needs) -> str:
+        return tee(value[1].wanted, value[1].path)
 
     def settings(self, root: Root) -> list[Setting]:
-        if root.exists(f"{CPU}/intel_pstate/no_turbo"):
-            return [Setting(f"{CPU}/intel_pstate/no_turbo", "1")]
-        return [Setting(f"{CPU}/cpufreq/boost", "0")]
+        return [self.off(root)]
 
 
 class Smt(HostCheck[str]):
@@ -217,11 +219,7 @@ class NohzFull(HostCheck[str]):
     name = "nohz_full"
 
     def read(self, root: Root, needs: Needs) -> str | None:
-        text = root.read(f"{CPU}/nohz_full")
-        if text is None:
-            # The file is there with CONFIG_NO_HZ_FULL only.
-            return facts.word(root, "nohz_full")
-        return "" if text == "(null)" else text
+        return facts.nohz_full(root)
 
     def judge(self, value: str, needs: Needs) -> str:
         return WARN if value else OK

@@ -104,7 +104,7 @@ def restore_stale(root: Root) -> list[str]:
     try:
         fd = _lock(root)
     except OSError:
-        return [f"{UNDO} is of a run that was killed: run doctor as its user"]
+        return [f"{UNDO}: another user's; if that run is over: sudo ./run.py doctor"]
     return [] if fd is None else _restore(root, fd)
 
 

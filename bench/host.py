@@ -155,7 +155,7 @@ def read_host(root: Path = Path("/")) -> dict[str, Any]:
             "lsm": get(_joined(facts.lsms)),
             "mitigations": get(facts.mitigations),
             "isolated": at.read(f"{facts.CPU}/isolated"),
-            "nohz_full": at.read(f"{facts.CPU}/nohz_full"),
+            "nohz_full": facts.nohz_full(at),
             "clocksource": at.read(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource"
             ),
@@ -255,6 +255,7 @@ DOUBTS = {
     "frequency": "the clock rate is ruled otherwise",
     "memory.thp": "large tables lie in pages of another size",
     "memory.numa_balancing": "pages may move during a window",
+    "limits.affinity": "other PUs may be used: placements differ",
     "limits.seccomp": "a filter runs on every syscall",
     "limits.cpu_max": "a quota stops tasks during a window",
     "versions.fdscale": "another driver: code and measuring may differ",
