@@ -231,6 +231,8 @@ def quota(root: Root) -> float | str | None:
     group = cgroup(root, "cpu")
     if group is None:
         return None
+    if not root.exists(group.dirs[-1]):
+        return None  # mounted, they say, but hidden
     limits = []
     for where in group.dirs:
         if group.version == 2:

@@ -37,7 +37,7 @@ MOUNT2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
 QUIET: dict[str, str] = {
     "boot/config-6.12.9-amd64": "CONFIG_SLUB=y\n# CONFIG_KASAN is not set\n",
     "etc/os-release": 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',
-    "proc/1/comm": "systemd",
+    "proc/2/comm": "kthreadd",
     "proc/812/comm": "sshd",
     "proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet audit=0",
     "proc/cpuinfo": "".join(CPUINFO.format(n=n) for n in range(4)),
@@ -50,6 +50,7 @@ QUIET: dict[str, str] = {
     "proc/self/mountinfo": MOUNT2,
     "proc/self/mounts": "/dev/sda1 / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n",
     "proc/self/personality": "00000000",
+    "proc/self/stat": "77 (a) b) R " + "0 " * 35 + "1 0 0\n",  # runs on PU 1
     "proc/self/status": STATUS,
     "proc/stat": "cpu  1000 0 500 90000 20 0 10 0 0 0\ncpu0 1 2 3\n",
     "proc/sys/fs/file-max": "9223372036854775807",
@@ -65,12 +66,10 @@ QUIET: dict[str, str] = {
     f"{KERNEL}/version": "#1 SMP PREEMPT_DYNAMIC Debian 6.12.9-1",
     f"{CPU}/cpu0/{HEAT}/core_throttle_count": "0",
     f"{CPU}/cpu1/{HEAT}/core_throttle_count": "0",
-    f"{CPU}/cpufreq/policy0/scaling_cur_freq": "2400000",
     f"{CPU}/cpufreq/policy0/scaling_driver": "intel_pstate",
     f"{CPU}/cpufreq/policy0/scaling_governor": "performance",
     f"{CPU}/cpufreq/policy0/scaling_max_freq": "2400000",
     f"{CPU}/cpufreq/policy0/scaling_min_freq": "800000",
-    f"{CPU}/cpufreq/policy1/scaling_cur_freq": "800000",
     f"{CPU}/cpufreq/policy1/scaling_driver": "intel_pstate",
     f"{CPU}/cpufreq/policy1/scaling_governor": "performance",
     f"{CPU}/intel_pstate/no_turbo": "1",
@@ -83,6 +82,8 @@ QUIET: dict[str, str] = {
     f"{CPU}/vulnerabilities/spectre_v2": "Mitigation: Enhanced / Automatic IBRS",
     f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm",
     f"{CLOCK}/current_clocksource": "tsc",
+    "sys/bus/event_source/devices/cpu": "",
+    "sys/bus/event_source/devices/software": "",
     "sys/devices/system/node/node0/cpulist": "0-1",
     "sys/devices/system/node/node1/cpulist": "2-3",
     "sys/fs/cgroup/cpuset.cpus.effective": "0-3",
@@ -95,6 +96,8 @@ QUIET: dict[str, str] = {
     "run/.keep": "",
 }
 for _n in range(4):
+    QUIET[f"{CPU}/cpu{_n}/cpufreq/scaling_cur_freq"] = f"2{_n}00000"
+    QUIET[f"{CPU}/cpu{_n}/cpufreq/scaling_governor"] = "performance"
     _where = f"{CPU}/cpu{_n}"
     QUIET[f"{_where}/topology/thread_siblings_list"] = str(_n)
     QUIET[f"{_where}/topology/physical_package_id"] = str(_n // 2)

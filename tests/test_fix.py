@@ -152,6 +152,17 @@ def kill_both(holder: subprocess.Popen[str]) -> None:
     os.kill(child, signal.SIGKILL)
     holder.kill()
     holder.wait()
+    # Dying takes a moment, and only then is the lock on the undo file free.
+    assert wait_for(lambda: dead(child))
+
+
+def dead(pid: int) -> bool:
+    try:
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        )
+    except OSError:
+        return True
 
 
 def test_a_later_run_puts_back_what_was_left(

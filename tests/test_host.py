@@ -70,6 +70,7 @@ def test_quiet_machine(tmp_path: Path) -> None:
     assert host["memory"] == {
         "total_kib": 65674352,
         "thp": "madvise",
+        "nodes": {"0": "0-1", "1": "2-3"},
         "numa_balancing": 0,
     }
     assert host["limits"] == {
