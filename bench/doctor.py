@@ -78,6 +78,8 @@ def fixing(root: Root, needs: Needs) -> Iterator[None]:
     def say(line: str) -> None:
         print(f"fix: {line}", file=sys.stderr, flush=True)
 
+    for line in restore_stale(root):
+        say(f"left by a run that was killed: {line}")
     with fixed(root, wanted(root, needs), say):
         yield
 

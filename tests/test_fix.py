@@ -14,7 +14,7 @@ import pytest
 from fakeroot import CPU, KERNEL, put, quiet
 
 from bench.check import Needs, Setting
-from bench.doctor import doctor, wanted
+from bench.doctor import doctor, fixing, wanted
 from bench.fix import UNDO, fixed, restore_stale
 from bench.problem import Problem
 from bench.root import Root
@@ -201,6 +201,24 @@ def test_a_torn_undo_file_is_from_before_any_change(spoilt: Path) -> None:
     assert restore_stale(Root(spoilt)) == []
     assert now(spoilt) == {k: v for k, v in OLD.items() if v}
     assert not Root(spoilt).exists(UNDO)
+
+
+def test_fixing_first_undoes_what_was_left(
+    spoilt: Path, holder: subprocess.Popen[str]
+) -> None:
+    kill_both(holder)
+    with fixing(Root(spoilt), Needs()):
+        assert now(spoilt) == FIXED
+    assert now(spoilt) == BACK
+
+
+def test_a_killed_keeper_is_stood_in_for(spoilt: Path) -> None:
+    root = Root(spoilt)
+    with fixed(root, wanted(root, Needs()), lambda line: None):
+        os.kill(keeper(os.getpid()), signal.SIGKILL)
+        assert now(spoilt) == FIXED
+    assert now(spoilt) == BACK
+    assert not root.exists(UNDO)
 
 
 def test_a_live_run_is_left_alone(spoilt: Path, holder: subprocess.Popen[str]) -> None:
