@@ -113,59 +113,57 @@ class Throttling(HostCheck[int]):
         return f"cool it; see grep . {CPU}/cpu*/thermal_throttle/*_count"
 
 
-class Affinity(HostCheck[tuple[list[int], list[int]]]):
-    """PUs that this process may use, and those online."""
+PusOf = tuple[list[int], list[int]]  # ours, and those online
+
+
+class Reach(HostCheck[PusOf]):
+    """PUs that we may use, of those online: fewer than tasks will not do."""
+
+    def judge(self, value: PusOf, needs: Needs) -> str:
+        mine, every = value
+        if len(mine) < needs.tasks:
+            return FATAL
+        return OK if set(every) <= set(mine) else WARN
+
+    def show(self, value: PusOf) -> str:
+        mine, every = value
+        return f"{list_text(mine)} of {list_text(every)}"
+
+    def remedy(self, value: PusOf, needs: Needs) -> str:
+        every = value[1]
+        if len(every) < needs.tasks:
+            return f"./run.py sweep --tasks {len(every)}"
+        return self.widen(list_text(every))
+
+    def widen(self, every: str) -> str:
+        """How to get at all of them."""
+        raise NotImplementedError
+
+
+class Affinity(Reach):
+    """What this process's own mask leaves it."""
 
     name = "affinity"
 
-    def read(self, root: Root, needs: Needs) -> tuple[list[int], list[int]] | None:
+    def read(self, root: Root, needs: Needs) -> PusOf | None:
         mine, every = facts.allowed(root), facts.online(root)
         return None if mine is None or every is None else (mine, every)
 
-    def judge(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(mine) < needs.tasks:
-            return FATAL
-        return OK if set(every) <= set(mine) else WARN
-
-    def show(self, value: tuple[list[int], list[int]]) -> str:
-        mine, every = value
-        return f"{list_text(mine)} of {list_text(every)}"
-
-    def remedy(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(every) < needs.tasks:
-            return f"./run.py sweep --tasks {len(every)}"
-        return f"taskset -c {list_text(every)} ./run.py sweep"
+    def widen(self, every: str) -> str:
+        return f"taskset -c {every} ./run.py sweep"
 
 
-class Cpuset(HostCheck[tuple[list[int], list[int]]]):
-    """PUs that the control group leaves us: taskset cannot get more."""
+class Cpuset(Reach):
+    """What the control group leaves us: taskset cannot get more."""
 
     name = "cpuset"
 
-    def read(self, root: Root, needs: Needs) -> tuple[list[int], list[int]] | None:
+    def read(self, root: Root, needs: Needs) -> PusOf | None:
         mine, every = facts.cpuset(root), facts.online(root)
         return None if mine is None or every is None else (mine, every)
 
-    def judge(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(mine) < needs.tasks:
-            return FATAL
-        return OK if set(every) <= set(mine) else WARN
-
-    def show(self, value: tuple[list[int], list[int]]) -> str:
-        mine, every = value
-        return f"{list_text(mine)} of {list_text(every)}"
-
-    def remedy(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(every) < needs.tasks:
-            return f"./run.py sweep --tasks {len(every)}"
-        return (
-            "leave the container or group, or give it all:"
-            f" docker run --cpuset-cpus {list_text(every)}"
-        )
+    def widen(self, every: str) -> str:
+        return f"leave the container, or docker run --cpuset-cpus {every}"
 
 
 class CpuMax(HostCheck[float | str]):
@@ -191,25 +189,25 @@ class CpuMax(HostCheck[float | str]):
         )
 
 
-class Isolated(HostCheck[tuple[list[int], list[int]]]):
+class Isolated(HostCheck[PusOf]):
     """Isolated PUs are out of a process's reach until it is bound to them."""
 
     name = "isolcpus"
 
-    def read(self, root: Root, needs: Needs) -> tuple[list[int], list[int]] | None:
+    def read(self, root: Root, needs: Needs) -> PusOf | None:
         text, mine = root.read(f"{CPU}/isolated"), facts.allowed(root)
         if text is None or mine is None:
             return None
         return cpu_list(text), mine
 
-    def judge(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
+    def judge(self, value: PusOf, needs: Needs) -> str:
         isolated, mine = value
         return OK if set(isolated) <= set(mine) else WARN
 
-    def show(self, value: tuple[list[int], list[int]]) -> str:
+    def show(self, value: PusOf) -> str:
         return list_text(value[0])
 
-    def remedy(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
+    def remedy(self, value: PusOf, needs: Needs) -> str:
         return f"taskset -c {list_text(value[0])} ./run.py sweep"
 
 

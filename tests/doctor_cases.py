@@ -77,11 +77,12 @@ BAD: list[tuple[str, Files, Needs, str, str, str]] = [
     (
         "affinity",
         {"proc/self/status": ALLOWED0},
-        Needs(tasks=2),
+        Needs(tasks=4),
         FATAL,
         "0 of 0-3",
         "taskset -c 0-3",
     ),
+    ("cpuset", {}, Needs(tasks=5), FATAL, "0-3 of 0-3", "--tasks 4"),
     ("affinity", {}, Needs(tasks=5), FATAL, "0-3 of 0-3", "--tasks 4"),
     (
         "cpuset",
