@@ -283,6 +283,7 @@ def test_doctor_fix_without_a_command_ends_with_its_input(
 
 
 def test_a_command_that_is_not_there(spoilt: Path) -> None:
+    program = f"{spoilt}/no-such-program"
     with pytest.raises(Problem, match="no-such-program: No such file"):
-        doctor(root=Root(spoilt), fix=True, command=("no-such-program",))
+        doctor(root=Root(spoilt), fix=True, command=(program,))
     assert now(spoilt) == BACK
