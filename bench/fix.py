@@ -83,7 +83,7 @@ def _restore(root: Root, fd: int) -> list[str]:
         undo = {"settings": []}  # torn: killed before anything was changed
     done = []
     if undo.get("boot_id") == root.read("/proc/sys/kernel/random/boot_id"):
-        for one in reversed(undo["settings"]):
+        for one in undo["settings"]:
             now = chosen(root.read(one["path"]))
             if now == one["old"]:
                 continue

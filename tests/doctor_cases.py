@@ -113,8 +113,11 @@ BAD: list[tuple[str, Files, Needs, str, str, str]] = [
         "--cpu-quota -1",
     ),
     (
-        "cpu.max",  # the limit is an ancestor's
-        {"sys/fs/cgroup/user.slice/cpu.max": "150000 100000"},
+        "cpu.max",  # the lower limit is an ancestor's
+        {
+            f"{GROUP}/cpu.max": "300000 100000",
+            "sys/fs/cgroup/user.slice/cpu.max": "150000 100000",
+        },
         Needs(tasks=2),
         FATAL,
         "1.50 CPUs",
