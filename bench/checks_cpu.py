@@ -24,7 +24,7 @@ class Governor(HostCheck[dict[str, int]]):
         return ", ".join(f"{name} ({count})" for name, count in value.items())
 
     def remedy(self, value: dict[str, int], needs: Needs) -> str:
-        return tee("performance", f"{POLICIES}/scaling_governor")
+        return "sudo cpupower frequency-set -g performance"
 
     def settings(self, root: Root) -> list[Setting]:
         names = root.glob(f"{POLICIES}/scaling_governor")
@@ -52,30 +52,32 @@ class Driver(HostCheck[list[str]]):
         return "let the firmware hand the clock to the system, then use acpi-cpufreq"
 
 
-class Turbo(HostCheck[bool]):
+class Turbo(HostCheck[tuple[bool, Setting]]):
     """With turbo the clock depends on how many cores are busy, and on heat."""
 
     name = "turbo"
 
-    def read(self, root: Root, needs: Needs) -> bool | None:
-        return facts.turbo(root)
+    def off(self, root: Root) -> Setting:
+        """The switch that this driver has."""
+        if root.exists(f"{CPU}/intel_pstate/no_turbo"):
+            return Setting(f"{CPU}/intel_pstate/no_turbo", "1")
+        return Setting(f"{CPU}/cpufreq/boost", "0")
 
-    def judge(self, value: bool, needs: Needs) -> str:
-        return WARN if value else OK
+    def read(self, root: Root, needs: Needs) -> tuple[bool, Setting] | None:
+        on = facts.turbo(root)
+        return None if on is None else (on, self.off(root))
 
-    def show(self, value: bool) -> str:
-        return "on" if value else "off"
+    def judge(self, value: tuple[bool, Setting], needs: Needs) -> str:
+        return WARN if value[0] else OK
 
-    def remedy(self, value: bool, needs: Needs) -> str:
-        return (
-            f"echo 1 | sudo tee {CPU}/intel_pstate/no_turbo"
-            f" || echo 0 | sudo tee {CPU}/cpufreq/boost"
-        )
+    def show(self, value: tuple[bool, Setting]) -> str:
+        return "on" if value[0] else "off"
+
+    def remedy(self, value: tuple[bool, Setting], needs: Needs) -> str:
+        return tee(value[1].wanted, value[1].path)
 
     def settings(self, root: Root) -> list[Setting]:
-        if root.exists(f"{CPU}/intel_pstate/no_turbo"):
-            return [Setting(f"{CPU}/intel_pstate/no_turbo", "1")]
-        return [Setting(f"{CPU}/cpufreq/boost", "0")]
+        return [self.off(root)]
 
 
 class Smt(HostCheck[str]):
@@ -111,59 +113,57 @@ class Throttling(HostCheck[int]):
         return f"cool it; see grep . {CPU}/cpu*/thermal_throttle/*_count"
 
 
-class Affinity(HostCheck[tuple[list[int], list[int]]]):
-    """PUs that this process may use, and those online."""
+PusOf = tuple[list[int], list[int]]  # ours, and those online
+
+
+class Reach(HostCheck[PusOf]):
+    """PUs that we may use, of those online: fewer than tasks will not do."""
+
+    def judge(self, value: PusOf, needs: Needs) -> str:
+        mine, every = value
+        if len(mine) < needs.tasks:
+            return FATAL
+        return OK if set(every) <= set(mine) else WARN
+
+    def show(self, value: PusOf) -> str:
+        mine, every = value
+        return f"{list_text(mine)} of {list_text(every)}"
+
+    def remedy(self, value: PusOf, needs: Needs) -> str:
+        every = value[1]
+        if len(every) < needs.tasks:
+            return f"./run.py sweep --tasks {len(every)}"
+        return self.widen(list_text(every))
+
+    def widen(self, every: str) -> str:
+        """How to get at all of them."""
+        raise NotImplementedError
+
+
+class Affinity(Reach):
+    """What this process's own mask leaves it."""
 
     name = "affinity"
 
-    def read(self, root: Root, needs: Needs) -> tuple[list[int], list[int]] | None:
+    def read(self, root: Root, needs: Needs) -> PusOf | None:
         mine, every = facts.allowed(root), facts.online(root)
         return None if mine is None or every is None else (mine, every)
 
-    def judge(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(mine) < needs.tasks:
-            return FATAL
-        return OK if set(every) <= set(mine) else WARN
-
-    def show(self, value: tuple[list[int], list[int]]) -> str:
-        mine, every = value
-        return f"{list_text(mine)} of {list_text(every)}"
-
-    def remedy(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(every) < needs.tasks:
-            return f"./run.py sweep --tasks {len(every)}"
-        return f"taskset -c {list_text(every)} ./run.py sweep"
+    def widen(self, every: str) -> str:
+        return f"taskset -c {every} ./run.py sweep"
 
 
-class Cpuset(HostCheck[tuple[list[int], list[int]]]):
-    """PUs that the control group leaves us: taskset cannot get more."""
+class Cpuset(Reach):
+    """What the control group leaves us: taskset cannot get more."""
 
     name = "cpuset"
 
-    def read(self, root: Root, needs: Needs) -> tuple[list[int], list[int]] | None:
+    def read(self, root: Root, needs: Needs) -> PusOf | None:
         mine, every = facts.cpuset(root), facts.online(root)
         return None if mine is None or every is None else (mine, every)
 
-    def judge(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(mine) < needs.tasks:
-            return FATAL
-        return OK if set(every) <= set(mine) else WARN
-
-    def show(self, value: tuple[list[int], list[int]]) -> str:
-        mine, every = value
-        return f"{list_text(mine)} of {list_text(every)}"
-
-    def remedy(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
-        mine, every = value
-        if len(every) < needs.tasks:
-            return f"./run.py sweep --tasks {len(every)}"
-        return (
-            "leave the container or group, or give it all:"
-            f" docker run --cpuset-cpus {list_text(every)}"
-        )
+    def widen(self, every: str) -> str:
+        return f"leave the container, or docker run --cpuset-cpus {every}"
 
 
 class CpuMax(HostCheck[float | str]):
@@ -189,25 +189,25 @@ class CpuMax(HostCheck[float | str]):
         )
 
 
-class Isolated(HostCheck[tuple[list[int], list[int]]]):
+class Isolated(HostCheck[PusOf]):
     """Isolated PUs are out of a process's reach until it is bound to them."""
 
     name = "isolcpus"
 
-    def read(self, root: Root, needs: Needs) -> tuple[list[int], list[int]] | None:
+    def read(self, root: Root, needs: Needs) -> PusOf | None:
         text, mine = root.read(f"{CPU}/isolated"), facts.allowed(root)
         if text is None or mine is None:
             return None
         return cpu_list(text), mine
 
-    def judge(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
+    def judge(self, value: PusOf, needs: Needs) -> str:
         isolated, mine = value
         return OK if set(isolated) <= set(mine) else WARN
 
-    def show(self, value: tuple[list[int], list[int]]) -> str:
+    def show(self, value: PusOf) -> str:
         return list_text(value[0])
 
-    def remedy(self, value: tuple[list[int], list[int]], needs: Needs) -> str:
+    def remedy(self, value: PusOf, needs: Needs) -> str:
         return f"taskset -c {list_text(value[0])} ./run.py sweep"
 
 
@@ -217,11 +217,7 @@ class NohzFull(HostCheck[str]):
     name = "nohz_full"
 
     def read(self, root: Root, needs: Needs) -> str | None:
-        text = root.read(f"{CPU}/nohz_full")
-        if text is None:
-            # The file is there with CONFIG_NO_HZ_FULL only.
-            return facts.word(root, "nohz_full")
-        return "" if text == "(null)" else text
+        return facts.nohz_full(root)
 
     def judge(self, value: str, needs: Needs) -> str:
         return WARN if value else OK

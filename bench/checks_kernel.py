@@ -179,8 +179,11 @@ class Microcode(HostCheck[tuple[list[str], bool]]):
 
 
 def running(root: Root, program: str) -> bool | None:
-    """Whether a program of that name runs; None when others' are hidden."""
-    if root.read("/proc/1/comm") is None:
+    """Whether a program of that name runs; None when others' are hidden.
+
+    In a container, or under hidepid, the kernel's own threads are out of sight.
+    """
+    if root.read("/proc/2/comm") != "kthreadd":
         return None
     return any(root.read(n) == program for n in root.glob("/proc/[0-9]*/comm"))
 

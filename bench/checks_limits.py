@@ -184,6 +184,29 @@ class Perf(HostCheck[tuple[int, bool]]):
         return "sudo sysctl kernel.perf_event_paranoid=1"
 
 
+class Pmu(HostCheck[list[str]]):
+    """Counters of instructions and cycles; without them those are null."""
+
+    name = "hardware counters"
+
+    def read(self, root: Root, needs: Needs) -> list[str] | None:
+        where = "/sys/bus/event_source/devices"
+        return [n.rsplit("/", 1)[1] for n in root.glob(f"{where}/*")] or None
+
+    def found(self, value: list[str]) -> list[str]:
+        """cpu; cpu_core and cpu_atom on hybrids; armv8_... and the like on ARM."""
+        return [n for n in value if n in ("cpu", "cpu_core", "cpu_atom") or "arm" in n]
+
+    def judge(self, value: list[str], needs: Needs) -> str:
+        return OK if self.found(value) else WARN
+
+    def show(self, value: list[str]) -> str:
+        return ", ".join(self.found(value)) or "none"
+
+    def remedy(self, value: list[str], needs: Needs) -> str:
+        return "let the hypervisor pass them on; or ./run.py kernel count"
+
+
 CHECKS: list[AnyCheck] = [
     Tmpdir(),
     NofileLimit(),
@@ -191,4 +214,5 @@ CHECKS: list[AnyCheck] = [
     FileMax(),
     Ports(),
     Perf(),
+    Pmu(),
 ]

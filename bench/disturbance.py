@@ -12,7 +12,7 @@ from bench.root import Root
 STEAL_SHARE = 0.01  # of the CPU time that was asked for: what A/A can still see
 FOREIGN_CPUS = 0.1  # CPUs' worth of work of others, on small machines ...
 FOREIGN_SHARE = 0.01  # ... and this share of the PUs on large ones, if more
-FREQUENCY_SHIFT = 0.05  # of the fastest clock: more than thermal flutter
+FREQUENCY_SHIFT = 0.05  # of the clock: more than a steady governor lets it vary
 # /proc/stat counts by sampling at the tick: below this many seconds it is noise.
 LEAST_SECONDS = 0.05
 
@@ -27,15 +27,27 @@ class Snapshot:
     busy: float | None
     steal: float | None
     load: float | None  # the last minute's: stored, not judged (it holds our own)
-    khz: int | None  # the fastest PU's clock now
+    khz: int | None  # the clock of the PU that we are on; None if it is not steady
     throttles: int | None
+
+
+def steady_khz(root: Root) -> int | None:
+    """The clock of the PU that runs this; None where the governor varies it.
+
+    Of one PU only: older kernels wait 10 ms for each idle one that is asked.
+    """
+    stat = (root.read("/proc/self/stat") or "").rpartition(")")[2].split()
+    if len(stat) < 37:
+        return None
+    where = f"{facts.CPU}/cpu{stat[36]}/cpufreq"
+    if root.read(f"{where}/scaling_governor") not in ("performance", "userspace"):
+        return None
+    return root.number(f"{where}/scaling_cur_freq")
 
 
 def snapshot(root: Root) -> Snapshot:
     """The host now. Taken before a driver starts and after it was waited for."""
     times = facts.cpu_times(root)
-    names = root.glob(f"{facts.CPU}/cpufreq/policy*/scaling_cur_freq")
-    clocks = [n for name in names if (n := root.number(name)) is not None]
     pus = facts.online(root)
     load = (root.read("/proc/loadavg") or "").split()
     own = os.times()
@@ -46,7 +58,7 @@ def snapshot(root: Root) -> Snapshot:
         busy=times.busy if times else None,
         steal=times.steal if times else None,
         load=float(load[0]) if load else None,
-        khz=max(clocks, default=None),
+        khz=steady_khz(root),
         throttles=facts.throttles(root),
     )
 
@@ -77,5 +89,5 @@ def disturbed(before: Snapshot, after: Snapshot) -> list[str]:
             )
     throttles = _grown(before.throttles, after.throttles)
     if throttles:
-        reasons.append(f"throttled by heat {throttles:.0f} times")
+        reasons.append(f"throttle counts rose by {throttles:.0f}")
     return reasons

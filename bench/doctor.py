@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from bench import checks_cpu, checks_kernel, checks_limits
@@ -27,6 +26,7 @@ CHECKS: list[AnyCheck] = [
 ]
 COLOURS = {OK: "green", WARN: "yellow", FATAL: "bold red", UNKNOWN: "dim"}
 WIDTH = 80
+HIDDEN = "not shown by this host"
 
 
 def run_checks(root: Root, needs: Needs) -> list[Check]:
@@ -57,16 +57,16 @@ def wanted(root: Root, needs: Needs) -> list[Setting]:
 def show(checks: list[Check], out: TextIO) -> None:
     """The checks in 80 columns; in colour on a terminal without NO_COLOR."""
     console = Console(file=out, width=WIDTH, highlight=False)
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    longest = max(len(check.name) for check in checks)
     for check in checks:
-        text = Text("hidden here" if check.value is None else check.value)
+        line = Text(f"{check.state:8}", COLOURS[check.state])
+        line.append(f"{check.name:{longest}}  {check.value or HIDDEN}", "none")
+        lines = line.wrap(console, WIDTH)
         if check.remedy is not None:
-            text.append(f"\n> {check.remedy}")
-        table.add_row(Text(check.state, COLOURS[check.state]), check.name, text)
-    console.print(table)
+            lines.extend(Text(f"  {check.remedy}").wrap(console, WIDTH))
+        for part in lines:
+            part.rstrip()
+            console.print(part, soft_wrap=True)
     counts = {state: sum(c.state == state for c in checks) for state in COLOURS}
     console.print(", ".join(f"{count} {state}" for state, count in counts.items()))
 
@@ -78,11 +78,13 @@ def fixing(root: Root, needs: Needs) -> Iterator[None]:
     def say(line: str) -> None:
         print(f"fix: {line}", file=sys.stderr, flush=True)
 
+    for line in restore_stale(root):
+        say(f"left by a run that was killed: {line}")
     with fixed(root, wanted(root, needs), say):
         yield
 
 
-def _while_fixed(command: list[str]) -> int:
+def _while_fixed(command: tuple[str, ...]) -> int:
     """Run COMMAND to its end; without one, wait for Enter or the end of stdin."""
     if not command:
         if sys.stdin.isatty():
@@ -90,9 +92,10 @@ def _while_fixed(command: list[str]) -> int:
         sys.stdin.readline()
         return DONE
     try:
-        return subprocess.run(command).returncode
+        status = subprocess.run(command).returncode
     except OSError as error:
         raise Problem(USAGE, f"{command[0]}: {error.strerror}") from error
+    return status if status >= 0 else 128 - status  # as a shell tells of a signal
 
 
 def doctor(
@@ -109,7 +112,6 @@ def doctor(
     """
     for line in restore_stale(root):
         print(f"left by a run that was killed: {line}", file=sys.stderr)
-    status = DONE
     try:
         with fixing(root, needs) if fix else contextlib.nullcontext():
             checks = run_checks(root, needs)
@@ -119,8 +121,9 @@ def doctor(
                 show(checks, sys.stdout)
                 sys.stdout.flush()
             if fix:
-                status = _while_fixed(list(command))
+                status = _while_fixed(command)
+                if command:
+                    return status
     except KeyboardInterrupt:
         return INTERRUPTED
-    fatal = any(check.state == FATAL for check in checks)
-    return COULD_NOT if fatal else status
+    return COULD_NOT if any(check.state == FATAL for check in checks) else DONE

@@ -73,6 +73,14 @@ def allowed(root: Root) -> list[int] | None:
     return None if text is None else cpu_list(text)
 
 
+def nohz_full(root: Root) -> str | None:
+    """PUs without a tick. The file is there with CONFIG_NO_HZ_FULL only."""
+    text = root.read(f"{CPU}/nohz_full")
+    if text is None:
+        return "" if root.exists(f"{CPU}/online") else None
+    return "" if text == "(null)" else text
+
+
 def word(root: Root, name: str) -> str | None:
     """A word of the kernel's command line, NAME=value: the value; "" for none."""
     line = root.read("/proc/cmdline")
@@ -223,6 +231,8 @@ def quota(root: Root) -> float | str | None:
     group = cgroup(root, "cpu")
     if group is None:
         return None
+    if not root.exists(group.dirs[-1]):
+        return None  # mounted, they say, but hidden
     limits = []
     for where in group.dirs:
         if group.version == 2:
@@ -280,7 +290,10 @@ def lsms(root: Root) -> list[str] | None:
 def ports(root: Root) -> list[int] | None:
     """First and last port that a connect may take."""
     text = root.read("/proc/sys/net/ipv4/ip_local_port_range")
-    return None if text is None else [int(n) for n in text.split()]
+    if text is None:
+        return None
+    first, last = (int(n) for n in text.split())
+    return [first, last]
 
 
 def memory_kib(root: Root) -> int | None:

@@ -27,6 +27,7 @@ from bench.root import Root, chosen
 
 # Gone after a reboot, as the settings are.
 UNDO = "/run/fdscale-undo.json"
+BUSY, NO_UNDO = 3, 4
 WAIT = 3.0  # seconds for the keeper of a run just killed to finish
 REPO = Path(__file__).resolve().parent.parent
 
@@ -82,7 +83,7 @@ def _restore(root: Root, fd: int) -> list[str]:
         undo = {"settings": []}  # torn: killed before anything was changed
     done = []
     if undo.get("boot_id") == root.read("/proc/sys/kernel/random/boot_id"):
-        for one in reversed(undo["settings"]):
+        for one in undo["settings"]:
             now = chosen(root.read(one["path"]))
             if now == one["old"]:
                 continue
@@ -104,26 +105,30 @@ def restore_stale(root: Root) -> list[str]:
     try:
         fd = _lock(root)
     except OSError:
-        return [f"{UNDO} is of a run that was killed: run doctor as its user"]
+        return [f"{UNDO}: another user's; if that run is over: sudo ./run.py doctor"]
     return [] if fd is None else _restore(root, fd)
 
 
 def _keep(root: Root) -> int:
-    """The keeper: settings on the first line of stdin, restored when it ends."""
+    """The keeper: settings on the first line of stdin, restored when it ends.
+
+    Its status when nothing was changed: BUSY or NO_UNDO.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     settings = [Setting(**one) for one in json.loads(sys.stdin.readline())]
     end = time.monotonic() + WAIT
-    while (fd := _lock(root)) is None:
-        if time.monotonic() > end:
-            return 1
-        time.sleep(0.05)
     stale: list[str] = []
-    if os.fstat(fd).st_size:
-        stale = _restore(root, fd)
-        fd = _lock(root)
-        if fd is None:
-            return 1
+    try:
+        while (fd := _lock(root)) is None or os.fstat(fd).st_size:
+            if fd is not None:
+                stale = _restore(root, fd)
+            elif time.monotonic() > end:
+                return BUSY
+            else:
+                time.sleep(0.05)
+    except OSError:
+        return NO_UNDO
     _record(root, fd, settings)
     failed = [one.path for one in settings if not _write(root, one.path, one.wanted)]
     with contextlib.suppress(OSError):
@@ -164,11 +169,9 @@ def fixed(
             pass
         answer = keeper.stdout.readline()
         if not answer:
-            raise Problem(
-                COULD_NOT,
-                f"--fix: cannot write {UNDO}, or another run holds it: "
-                "be root, and let the other one end",
-            )
+            if keeper.wait() == BUSY:
+                raise Problem(COULD_NOT, "--fix: another run holds it: let that end")
+            raise Problem(COULD_NOT, f"--fix: cannot write {UNDO}: run it as root")
         began = json.loads(answer)
         for line in began["stale"]:
             say(f"left by a run that was killed: {line}")

@@ -22,8 +22,8 @@ SCHEMA = REPO / "config" / "schema" / "host.json"
 
 # Kernels whose makers change fs/file.c or carry changes of it from later ones.
 VENDOR = re.compile(
-    r"\.el\d|uek|amzn|\.oe\d|openeuler|\.an\d|tlinux|-default$|-lp\d+|suse|sles|android"
-    r"|azl\d|\.cm\d",
+    r"\.el\d|uek|amzn|\.oe\d|euler|\.a[ln]\d|\.oc\d|tlinux|\.tl\d"
+    r"|-default$|-lp\d+|suse|sles|android|\.azl\d|\.cm\d",
     re.IGNORECASE,
 )
 
@@ -34,8 +34,8 @@ def running_preset(release: str) -> str:
     Upstream: two-level since 4.4 ("stock-6.12"), next_fd-word since 6.13
     ("merged-6.13"). Debian, Ubuntu, Fedora and Arch keep upstream's fs/file.c.
     "unknown" before 4.4 and wherever the maker may have changed it: RHEL and its
-    kin (.elN), Oracle (uek), Amazon, openEuler and Anolis, Tencent, SUSE, Azure
-    Linux, Android.
+    kin (.elN), Oracle (uek), Amazon, openEuler, Anolis and Alibaba, Tencent, SUSE,
+    Azure Linux, Android.
     """
     match = re.match(r"(\d+)\.(\d+)", release)
     if match is None or VENDOR.search(release):
@@ -108,6 +108,11 @@ def _cpuset(root: Root) -> str | None:
     return None if cpus is None else list_text(cpus)
 
 
+def _nodes(root: Root) -> dict[str, str] | None:
+    found = facts.nodes(root)
+    return {str(n): cpus for n, cpus in found.items()} if found else None
+
+
 def _governors(root: Root) -> str | None:
     found = facts.governors(root)
     return "+".join(found) if found else None
@@ -155,7 +160,7 @@ def read_host(root: Path = Path("/")) -> dict[str, Any]:
             "lsm": get(_joined(facts.lsms)),
             "mitigations": get(facts.mitigations),
             "isolated": at.read(f"{facts.CPU}/isolated"),
-            "nohz_full": at.read(f"{facts.CPU}/nohz_full"),
+            "nohz_full": facts.nohz_full(at),
             "clocksource": at.read(
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource"
             ),
@@ -171,6 +176,7 @@ def read_host(root: Path = Path("/")) -> dict[str, Any]:
         "memory": {
             "total_kib": get(facts.memory_kib),
             "thp": get(facts.thp),
+            "nodes": get(_nodes),
             "numa_balancing": at.number("/proc/sys/kernel/numa_balancing"),
         },
         "limits": {
@@ -255,6 +261,7 @@ DOUBTS = {
     "frequency": "the clock rate is ruled otherwise",
     "memory.thp": "large tables lie in pages of another size",
     "memory.numa_balancing": "pages may move during a window",
+    "limits.affinity": "other PUs may be used: placements differ",
     "limits.seccomp": "a filter runs on every syscall",
     "limits.cpu_max": "a quota stops tasks during a window",
     "versions.fdscale": "another driver: code and measuring may differ",
