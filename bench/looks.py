@@ -166,10 +166,11 @@ def linear(
     low: float,
     high: float,
     least: float = 0.0,
+    most: int = 7,
     label: Callable[[float], str] = "{:.6g}".format,
 ) -> Axis:
-    """An axis from low to high with round ticks, at least `least` apart."""
-    size = max(step(high - low, 7), least)
+    """An axis with `most` round ticks or fewer, at least `least` apart."""
+    size = max(step(high - low, most), least)
     first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
     return Axis(
         low, high, 0, [(i * size, label(i * size)) for i in range(first, last + 1)]

@@ -264,7 +264,7 @@ class Lines:
         sheet.add("series", "name colour dash mark shift endx endy height", rows)
         sheet.settings |= {"xlabel": self.kind.xlabel, "ylabel": self.ylabel}
         none = self.kind.across == "holds" and self.places[0] == 0
-        sheet.settings |= {"dots": 0, "none": int(none)}
+        sheet.settings |= {"names": 1, "none": int(none)}
         sheet.settings["every"] = 1 + len(self.places) // 40
         return drawn
 
@@ -299,7 +299,7 @@ class Lines:
         if self.places[0] == 1:
             place = place.removesuffix("s")
         sheet.settings |= {"xlabel": f"{self.ylabel}, {place}", "ylabel": ""}
-        sheet.settings |= {"dots": 1, "none": 0, "every": 1}
+        sheet.settings |= {"names": 0, "none": 0, "every": 1}
 
 
 def last(one: Series) -> tuple[float, float]:

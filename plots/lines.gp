@@ -5,7 +5,7 @@ points(i) = sprintf('series %d', i)
 moved(x, i) = xlog > 0 ? x * shift[i] : x + shift[i]
 # Where the first point is the hold `none`, no line leads to it and the axis is broken.
 joined(x, at) = none > 0 && x == 0 ? NaN : at
-if (dots > 0) {
+if (names == 0) {
     plot for [i = 1:series + 0] data index points(i) using 2:(endy[i]):3:4 \
             with xerrorbars lc rgb colour[i] pt 0 lw 1.5, \
         for [i = 1:series + 0] data index points(i) using 2:(endy[i]) \

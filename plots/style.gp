@@ -22,10 +22,10 @@ set datafile missing "?"
 # By way of an array, so that no value is ever read as a command.
 array value[99]
 keys = 0
-names = ''
+read = ''
 stats data index 'settings' using (keys = keys + 1, value[keys] = strcol(2), \
-    names = names . sprintf("%s = value[%d];", strcol(1), keys), 0) nooutput
-eval names
+    read = read . sprintf("%s = value[%d];", strcol(1), keys), 0) nooutput
+eval read
 
 # 12 pixels of text either way: pngcairo counts points, svg pixels.
 if (strlen(out) > 4 && out[strlen(out) - 3:] eq '.svg') {
@@ -107,7 +107,7 @@ stats data index 'series' using (at = at + 1, name[at] = strcol(1), colour[at] =
 
 # Names to the right: a thin line from the last point, a piece of the line, the name.
 px = 1.0 / width
-if (dots == 0) {
+if (names > 0) {
     set for [i = 1:series + 0] arrow from endx[i], endy[i] to screen plotright + 22 * px, up[i] \
         nohead back lc rgb '#b0b0b0' lw 0.7
     set for [i = 1:series + 0] arrow from screen plotright + 22 * px, up[i] \
