@@ -2,6 +2,7 @@
 """The figures that are not lines: the map, path length, and windows over time."""
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,13 +86,14 @@ def draw_map(base: Path, cells: list[Cell], titles: Titles) -> list[Path]:
         height = page.up(page.high - 12 - 24 * i)
         rows.append((name, style.colour, style.dash, style.mark, 0, 0, 0, height))
     sheet.add("series", "name colour dash mark shift endx endy height", rows)
+    pale: list[Row] = [(tint(looks.look(name).colour, 0.4),) for name in winners]
+    sheet.add("hatches", "colour", pale)
     squares: list[Row] = []
     for cell in cells:
-        style = looks.look(cell.winner)
         place = (tasks.index(cell.tasks), holds.index(cell.hold))
-        ink = (tint(style.colour, 0.4), style.colour, style.mark, int(cell.sure))
-        squares.append((*place, *ink, gain(cell.ratio), cell.ratio))
-    sheet.add("cells", "across up tint colour mark sure gain ratio", squares)
+        winner = (winners.index(cell.winner) + 1, int(cell.sure))
+        squares.append((*place, *winner, gain(cell.ratio), cell.ratio))
+    sheet.add("cells", "across up series sure gain ratio", squares)
     sheet.settings |= {"xlabel": "tasks", "ylabel": "hold", "names": 0}
     sheet.settings["unsure"] = page.up(page.high - 12 - 24 * len(winners))
     return write("map", base, sheet)
@@ -147,6 +149,11 @@ def draw_bars(
     return write("path-length", base, sheet)
 
 
+def rates(one: Series) -> list[tuple[float, float]]:
+    """Time and rate of the windows of a series."""
+    return [(x, y) for x, y, _, _ in one.points if y is not None]
+
+
 def limits(values: list[float]) -> tuple[float, float]:
     """A range for windows: all of them, unless a few are far from the rest."""
     values = sorted(values)
@@ -177,8 +184,8 @@ def draw_windows(
     base: Path,
     series: list[Series],
     titles: Titles,
-    runs: list[Mark],
-    disturbed: list[Series],
+    runs: Sequence[Mark] = (),
+    disturbed: Sequence[Series] = (),
 ) -> list[Path]:
     """The windows of a cell: a strip a variant, x seconds, y operations a second.
 
@@ -186,12 +193,12 @@ def draw_windows(
     interrupted; they are ringed, and need not be in `series` too. Beside each
     strip is how often each rate was seen.
     """
-    every = {one.name: measured(one) for one in series if measured(one)}
+    every = {one.name: rates(one) for one in series if measured(one)}
     if not every:
         raise nothing(base)
-    odd = {one.name: measured(one) for one in disturbed}
+    odd = {one.name: rates(one) for one in disturbed}
     points = [p for found in (every, odd) for one in found.values() for p in one]
-    low, high = limits([p[1] or 0.0 for p in points])
+    low, high = limits([rate for _, rate in points])
     unit, word = looks.prefixed(high)
     page, sheet = Page(), Sheet()
     strip, gap = (84.0, 26.0) if len(every) > 4 else (120.0, 26.0)
@@ -211,18 +218,17 @@ def draw_windows(
     rows: list[Row] = []
     for i, (name, found) in enumerate(every.items()):
         style = looks.look(name)
-        middle = statistics.median(p[1] or 0.0 for p in found)
+        middle = statistics.median(rate for _, rate in found)
         foot = page.up(page.high - (strip + gap) * i - strip)
         look = (name, style.colour, style.dash, style.mark)
-        rows.append((*look, 0, len(odd.get(name, [])), middle, foot))
-    sheet.add("series", "name colour dash mark shift disturbed median foot", rows)
+        rows.append((*look, 0, 0, middle, foot))
+    sheet.add("series", "name colour dash mark shift none median foot", rows)
     for i, (name, found) in enumerate(every.items(), 1):
-        rates = [p[1] or 0.0 for p in found]
-        for table, shown in (("series", found), ("disturbed", odd.get(name, []))):
-            seen: list[Row] = [(p[0], p[1]) for p in shown]
-            if seen:
-                sheet.tables.append((f"{table} {i}", "seconds rate", seen))
-        counts = histogram(rates, low, high)
+        ringed = set(odd.get(name, []))
+        seen = sorted({*found, *ringed})
+        flagged: list[Row] = [(*window, int(window in ringed)) for window in seen]
+        sheet.tables.append((f"series {i}", "seconds rate disturbed", flagged))
+        counts = histogram([rate for _, rate in found], low, high)
         sheet.tables.append((f"counts {i}", "from to share", counts))
     sheet.settings |= {"xlabel": "time (s)", "ylabel": "", "names": 0}
     sheet.settings["strip"] = strip / page.height

@@ -7,8 +7,8 @@ unset grid
 set border 1
 # Patterns 3 and 4 are full and hatched.
 piece(i) = mark[i] > 0 ? 4 : 3
-set for [i = 1:series + 0] object rectangle from screen plotright + 20 * px, up[i] - 8.0 / height \
-    to screen plotright + 44 * px, up[i] + 8.0 / height \
+set for [i = 1:series + 0] object rectangle from screen plotright + 20 * px, up[i] - 8 * py \
+    to screen plotright + 44 * px, up[i] + 8 * py \
     fs pattern piece(i) fc rgb colour[i]
 set style textbox opaque fillcolor rgb 'white' noborder margins 0.5, 0.5
 plot for [i = 1:series + 0] data index sprintf('series %d', i) \

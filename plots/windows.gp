@@ -5,10 +5,15 @@
 # often each rate was seen.
 load ARG0[1:strlen(ARG0) - strlen('windows.gp')] . 'style.gp'
 set grid noxtics
+# Runs: full lines, for from the second strip on svg would lose the dots of dotted ones.
+unset arrow
+if (marks > 0) {
+    set for [k = 1:marks + 0] arrow from pos[k], graph 0 to pos[k], graph 1 \
+        nohead back lc rgb '#c0c0c0'
+}
 windows(i) = sprintf('series %d', i)
-rings(i) = sprintf('disturbed %d', i)
 counts(i) = sprintf('counts %d', i)
-disturbed(i) = endx[i] > 0
+within(y) = y < ylow ? ylow + 0 : y > yhigh ? yhigh + 0 : y
 median(i) = endy[i]
 set multiplot
 # The lowest strip comes first: it alone has ticks and, for all, the texts.
@@ -16,16 +21,14 @@ do for [i = series + 0:1:-1] {
     set tmargin at screen up[i] + strip
     set bmargin at screen up[i]
     plot median(i) with lines lc rgb '#606060' lw 0.7, \
-        data index windows(i) using 1:2 with points pt mark[i] ps 0.5 lc rgb colour[i], \
+        data index windows(i) using 1:2 with points pt mark[i] ps 0.5 * ps lc rgb colour[i], \
         data index windows(i) using 1:($2 > yhigh ? yhigh + 0 : NaN) \
-            with points pt 9 ps 0.9 lc 'black', \
+            with points pt 9 ps 0.9 * ps lc 'black', \
         data index windows(i) using 1:($2 < ylow ? ylow + 0 : NaN) \
-            with points pt 11 ps 0.9 lc 'black', \
-        for [k = 1:disturbed(i)] data index rings(i) \
-            using 1:($2 < ylow ? ylow + 0 : $2 > yhigh ? yhigh + 0 : $2) \
-            with points pt 6 ps 1.1 lc 'black'
+            with points pt 11 ps 0.9 * ps lc 'black', \
+        data index windows(i) using 1:($3 == 0 ? NaN : within($2)) \
+            with points pt 6 ps 1.1 * ps lc 'black'
     unset label
-    unset xlabel
     unset xtics
 }
 unset arrow
