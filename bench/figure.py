@@ -184,7 +184,8 @@ def run_gnuplot(kind: str, name: str, folder: Path) -> None:
     except subprocess.TimeoutExpired as error:
         text = f"figure {name}: gnuplot had not finished after {SECONDS} s"
         raise Problem(COULD_NOT, text) from error
-    if done.returncode:
+    drawn = [folder / "figure.png", folder / "figure.svg"]
+    if done.returncode or not all(p.is_file() and p.stat().st_size for p in drawn):
         said = [line.strip() for line in done.stderr.splitlines()]
         text = next((line for line in reversed(said) if line), "it said nothing")
         raise Problem(COULD_NOT, f"figure {name}: gnuplot failed: {text}")

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every figure: data file, pictures, drawn again by hand, and what goes wrong."""
+
+import math
+import os
+import shlex
+import struct
+import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from made_up import (
+    FIGURES,
+    MARKS,
+    TASKS,
+    TITLES,
+    VARIANTS,
+    along,
+    bars_figure,
+    map_figure,
+    rates,
+    ratios,
+    windows_figure,
+)
+
+from bench import charts, figure, looks, plot
+from bench.charts import Cell
+from bench.plot import Mark, Series, Titles
+from bench.problem import COULD_NOT, Problem
+
+ODD = "a\\n_b^c {/Bold d} $e `f` %g #h 'i' <j> & k"
+
+
+def tables(path: Path) -> dict[str, list[list[str]]]:
+    """The tables of a data file, as text."""
+    found: dict[str, list[list[str]]] = {}
+    for part in path.read_text(encoding="utf-8").split("\n\n\n")[1:]:
+        name, columns, *rows = part.strip("\n").split("\n")
+        assert name.startswith("# ") and columns.startswith("#: ")
+        found[name[2:]] = [shlex.split(row) for row in rows]
+        assert {len(row) for row in found[name[2:]]} == {len(columns.split()) - 1}
+    return found
+
+
+def settings(path: Path) -> dict[str, str]:
+    return {key: value for key, value in tables(path)["settings"]}
+
+
+def words(path: Path) -> list[str]:
+    """All texts of an SVG."""
+    return [
+        "".join(one.itertext()).strip()
+        for one in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")
+    ]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_script_by_hand_draws_the_same(name: str, tmp_path: Path) -> None:
+    kind, make = FIGURES[name]
+    dat, png, svg = make(tmp_path / "figure")
+    assert [p.name for p in (dat, png, svg)] == [
+        f"figure{ending}" for ending in (".dat", ".png", ".svg")
+    ]
+    assert sorted(tmp_path.iterdir()) == [dat, png, svg]
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    script = os.path.relpath(figure.PLOTS / f"{kind}.gp", elsewhere)
+    for drawn in (png, svg):
+        command = f"data='../figure.dat'; out='again{drawn.suffix}'"
+        done = subprocess.run(
+            ["gnuplot", "-e", command, script],
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        again = elsewhere / f"again{drawn.suffix}"
+        assert again.read_bytes() == drawn.read_bytes()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_pictures_are_whole_and_show_titles(name: str, tmp_path: Path) -> None:
+    dat, png, svg = FIGURES[name][1](tmp_path / "figure")
+    size = settings(dat)["width"], settings(dat)["height"]
+    head = png.read_bytes()
+    assert head[:8] == b"\x89PNG\r\n\x1a\n" and head[-8:-4] == b"IEND"
+    assert struct.unpack(">II", head[16:24]) == (int(size[0]), int(size[1]))
+    root = ET.parse(svg).getroot()
+    assert (root.get("width"), root.get("height")) == size
+    shown = words(svg)
+    assert TITLES.title in shown
+    assert " ".join(shown).count("Linux 6.12.0-mine_1") == 1
+    for row in tables(dat)["series"]:
+        assert row[0] in shown
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_all_text_lies_on_the_page(name: str, tmp_path: Path) -> None:
+    dat, _, svg = FIGURES[name][1](tmp_path / "figure")
+    width, height = float(settings(dat)["width"]), float(settings(dat)["height"])
+    space = "{http://www.w3.org/2000/svg}"
+    for group in ET.parse(svg).iter(f"{space}g"):
+        said = [text for text in group.findall(f"{space}text") if text.text]
+        place = group.get("transform", "")
+        if not said or "rotate" in place:
+            continue
+        x, y = map(float, place.split("(")[1].split(")")[0].split(","))
+        wide = len(said[0].text or "") * 7.0 * float(group.get("font-size", 12)) / 12
+        left = (
+            x
+            - {"start": 0, "middle": 0.5, "end": 1}[group.get("text-anchor", "")] * wide
+        )
+        assert 0 <= left and left + wide <= width + 1, said[0].text
+        assert 8 <= y <= height - 2, said[0].text
+
+
+def test_data_file_to_the_letter(tmp_path: Path) -> None:
+    made = [
+        Series("two-level", [(1, 4e6, 3.9e6, 4.1e6), (2, None, None, None)]),
+        Series("mine", [(1, 5e6, None, None), (2, 6e6, 5.5e6, 6.25e6)]),
+    ]
+    dat, _, _ = plot.draw("rate-vs-tasks", tmp_path / "x", made, TITLES, [Mark(1, "b")])
+    text = dat.read_text(encoding="utf-8")
+    assert text.startswith(
+        "# fdscale, rate-vs-tasks. To draw it again:\n"
+        "# gnuplot -e \"data='THIS.dat'; out='NEW.png'\" plots/rate-vs-tasks.gp\n"
+    )
+    assert text.endswith(
+        "\n\n\n# series 1\n#: x y low high drawn\n"
+        "1 4000000 3900000 4100000 1\n2 NaN NaN NaN 2\n"
+        "\n\n# series 2\n#: x y low high drawn\n"
+        "1 5000000 NaN NaN 1\n2 6000000 5500000 6250000 2\n"
+    )
+    assert '\n\n\n# xticks\n#: position label\n1 "1"\n2 "2"\n\n\n' in text
+    assert tables(dat)["series"][0][:4] == ["two-level", "#000000", "1", "7"]
+    said = settings(dat)
+    assert said["xlabel"] == "tasks"
+    assert said["ylabel"] == "million operations a second"
+    assert (said["ylow"], said["series"], said["marks"]) == ("0", "2", "1")
+    assert [row[0] for row in tables(dat)["texts"]] == [
+        TITLES.title,
+        TITLES.subtitle,
+        plot.UNKNOWN,
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 12, 40])
+def test_names_beside_the_lines_do_not_overlap(count: int, tmp_path: Path) -> None:
+    made = [
+        Series(f"variant {i}", [(1, 1e6 + i % 3, None, None), (2, 2e6, None, None)])
+        for i in range(count)
+    ]
+    dat, _, _ = plot.draw("rate-vs-tasks", tmp_path / "x", made, TITLES)
+    high = float(settings(dat)["height"])
+    places = sorted(high * float(row[7]) for row in tables(dat)["series"])
+    assert all(b - a >= 15.9 for a, b in zip(places, places[1:]))
+    assert places[0] > 60 and places[-1] < high * float(settings(dat)["plottop"])
+
+
+def test_labels_of_boundaries_do_not_overlap(tmp_path: Path) -> None:
+    dat, _, _ = plot.draw("rate-vs-tasks", tmp_path / "x", rates(), TITLES, MARKS)
+    rows = tables(dat)["marks"]
+    assert [row[2] for row in rows] == ["node 0", "package 0, node 1", MARKS[3].label]
+    axis = looks.measured([float(t) for t in TASKS], True, 620)
+    taken: dict[str, float] = {}
+    for x, height, label in rows:
+        centre, half = 620 * axis.fraction(float(x)), 3.6 * len(label)
+        assert centre - half >= taken.get(height, -math.inf)
+        taken[height] = centre + half
+    assert len(taken) == 2
+
+
+def test_a_boundary_outside_of_what_was_measured_is_not_drawn(tmp_path: Path) -> None:
+    some = [Mark(0.5, "a"), Mark(4, "b"), Mark(999, "c")]
+    dat, _, _ = plot.draw("rate-vs-tasks", tmp_path / "x", rates(), TITLES, some)
+    assert [row[2] for row in tables(dat)["marks"]] == ["b"]
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    made = [Series(ODD, [(1, 1.0, 0.9, 1.1), (2, 1.1, 1.0, 1.2)])]
+    titles = Titles("title " + ODD, "subtitle " + ODD, ODD)
+    marks = [Mark(2, "mark " + ODD)]
+    _, _, svg = plot.draw("ratio-vs-tasks", tmp_path / "x", made, titles, marks)
+    shown = words(svg)
+    ylabel = f"rate, compared with {ODD}"
+    for text in (ODD, titles.title, titles.subtitle, marks[0].label, ylabel):
+        assert text in shown
+    one = [Series(ODD, [(1, 1.0, 0.9, 1.1)])]
+    _, _, svg = plot.draw("ratio-vs-tasks", tmp_path / "y", one, titles)
+    assert ODD in words(svg)
+
+
+def test_double_quotes_and_line_ends_do_no_harm(tmp_path: Path) -> None:
+    made = [Series('x"y\r\nz', [(1, 1.0, None, None), (2, 1.0, None, None)])]
+    dat, _, svg = plot.draw("rate-vs-tasks", tmp_path / "x", made, Titles('"'))
+    assert len(tables(dat)["series"]) == 1
+    assert {"x''y", "z", "''"} <= set(words(svg))
+
+
+def test_one_count_is_a_row_of_dots_best_on_top(tmp_path: Path) -> None:
+    dat, _, svg = plot.draw("ratio-vs-tasks", tmp_path / "x", ratios([1]), TITLES)
+    best_last = sorted(ratios([1]), key=lambda one: one.points[0][1] or 0)
+    assert [row[1] for row in tables(dat)["yticks"]] == [o.name for o in best_last]
+    assert settings(dat)["xlabel"] == "rate, compared with two-level, 1 task"
+    value = best_last[-1].points[0][1] or 0
+    assert any(text.startswith(f"{100 * value - 100:+.1f}%  (") for text in words(svg))
+
+
+def test_times_of_one_count_are_sorted_the_other_way(tmp_path: Path) -> None:
+    made = along([19000.0], VARIANTS[:3], 1.2)
+    dat, _, _ = plot.draw("churn", tmp_path / "x", made, TITLES)
+    assert [row[1] for row in tables(dat)["yticks"]][-1] == VARIANTS[0]
+    assert settings(dat)["xlow"] == "0"
+
+
+def test_an_enormous_interval_does_not_flatten_the_rest(tmp_path: Path) -> None:
+    dat, _, _ = plot.draw("rate-vs-tasks", tmp_path / "x", rates(), TITLES)
+    most = max(p[1] or 0 for one in rates() for p in one.points)
+    assert most < float(settings(dat)["yhigh"]) < 2 * most
+    assert plot.BEYOND in [row[0] for row in tables(dat)["texts"]]
+
+
+@pytest.mark.parametrize("kind", ["rate-vs-tasks", "ratio-vs-tasks", "churn"])
+def test_values_that_are_no_numbers(kind: str, tmp_path: Path) -> None:
+    nan, inf = math.nan, math.inf
+    made = [
+        Series("a", [(1, 1.0, 0.9, inf), (2, nan, 1, 1), (4, 1.2, -1, 1.3)]),
+        Series("b", [(8, inf, 1, 2), (1, 1.1, nan, 2), (2, 1.1, 1.1, 1.1)]),
+        Series("never", [(1, None, None, None)]),
+    ]
+    dat, _, svg = plot.draw(kind, tmp_path / "x", made, TITLES)
+    found = tables(dat)
+    assert [row[1] for row in found["series 1"]] == ["1", "NaN", "1.2"]
+    assert found["series 1"][0][3] == "1e+300"
+    assert found["series 2"][0][:4] == ["1", "1.1", "NaN", "NaN"]
+    assert [row[0] for row in found["series"]] == ["a", "b"]
+    shown = words(svg)
+    for text in ("Nothing measured: never", plot.BEYOND, plot.UNKNOWN):
+        assert text in shown
+
+
+def test_where_a_logarithm_is_taken_zero_is_missing(tmp_path: Path) -> None:
+    made = [Series("a", [(1, 0.0, 0, 0), (2, 1.0, 0.0, 2.0), (3, 2.0, 1.0, 2.0)])]
+    dat, _, _ = plot.draw("ratio-vs-tasks", tmp_path / "x", made, TITLES)
+    assert [row[1:4] for row in tables(dat)["series 1"]] == [
+        ["NaN", "NaN", "NaN"],
+        ["1", "1e-300", "2"],
+        ["2", "1", "2"],
+    ]
+
+
+def test_windows_are_flagged_and_counted(tmp_path: Path) -> None:
+    dat, _, _ = windows_figure(tmp_path / "x")
+    rows = tables(dat)["series 2"]
+    flagged = [row[0] for row in rows if row[2] == "1"]
+    assert flagged == ["0.8", "1.5"] and len(rows) == 201
+    shares = [float(row[2]) for row in tables(dat)["counts 3"]]
+    assert max(shares) == 1.0 and min(shares) > 0
+    names = [row[0] for row in tables(dat)["series"]]
+    assert names == ["two-level", "first-word", "next_fd-word"]
+
+
+def test_map_says_who_won_by_how_much_and_how_sure(tmp_path: Path) -> None:
+    cells = [
+        Cell(8, "none", "first-word", 1.034, False),
+        Cell(1, "none", "next_fd-word", 2.31, True),
+        Cell(8, "low:64", "next_fd-word", 1.26, True),
+    ]
+    dat, _, svg = charts.draw_map(tmp_path / "x", cells, TITLES)
+    assert tables(dat)["cells"] == [
+        ["1", "0", "1", "0", "+3.4%", "1.034"],
+        ["0", "0", "2", "1", "2.3x", "2.31"],
+        ["1", "1", "2", "1", "+26%", "1.26"],
+    ]
+    assert {"+3.4%", "2.3x", "+26%", "low:64", "not separated"} <= set(words(svg))
+
+
+def test_bars_keep_the_sum_and_show_what_differs_first(tmp_path: Path) -> None:
+    dat, _, svg = bars_figure(tmp_path / "x")
+    found = tables(dat)
+    assert found["series"][0][0] == "find_next_zero_bit"
+    assert found["series"][-1][0] == "3 others"
+    total = sum(20 + 9 * i for i in range(10)) - (20 + 27)
+    assert [row[0] for row in found["totals"]] == [
+        str(total + 7 * (i % 4)) for i in range(12)
+    ]
+    ends = [row[1] for row in found["series 8"]]
+    assert ends == [row[0] for row in found["totals"]]
+    assert str(total + 21) in words(svg)
+
+
+def fake_gnuplot(folder: Path, body: str) -> str:
+    """A folder for PATH with a gnuplot that does something else."""
+    folder.mkdir()
+    (folder / "gnuplot").write_text(f"#!/bin/sh\n{body}\n")
+    (folder / "gnuplot").chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    "body,text",
+    [
+        (
+            "printf '\\nplot x\\n^\\n\"a.gp\" line 3: no such thing\\n\\n' >&2; exit 1",
+            'figure x: gnuplot failed: "a.gp" line 3: no such thing',
+        ),
+        ("exit 7", "figure x: gnuplot failed: it said nothing"),
+        ("exit 0", "figure x: gnuplot failed: it said nothing"),
+        ("touch figure.png figure.svg", "figure x: gnuplot failed: it said nothing"),
+        ("sleep 9", "figure x: gnuplot had not finished after 0.2 s"),
+    ],
+)
+def test_gnuplot_fails(
+    body: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {
+        p: p.read_bytes() for p in plot.draw("churn", tmp_path / "x", rates(), TITLES)
+    }
+    monkeypatch.setenv("PATH", fake_gnuplot(tmp_path / "bin", body))
+    monkeypatch.setattr(figure, "SECONDS", 0.2)
+    with pytest.raises(Problem) as caught:
+        plot.draw("rate-vs-tasks", tmp_path / "x", rates(), TITLES)
+    assert (str(caught.value), caught.value.status) == (text, COULD_NOT)
+    left = {p: p.read_bytes() for p in tmp_path.iterdir() if p.name != "bin"}
+    assert left == old
+
+
+def test_gnuplot_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Problem, match="install the package gnuplot-nox") as caught:
+        map_figure(tmp_path / "x")
+    assert caught.value.status == COULD_NOT
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="x: No such file or directory: .*/gone"):
+        plot.draw("churn", tmp_path / "gone" / "x", rates(), TITLES)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda base: plot.draw("churn", base, [], TITLES),
+        lambda base: plot.draw(
+            "churn", base, [Series("a", [(1, None, None, None)])], TITLES
+        ),
+        lambda base: charts.draw_map(base, [], TITLES),
+        lambda base: charts.draw_bars(base, [], [], TITLES),
+        lambda base: charts.draw_windows(base, [Series("a", [])], TITLES),
+    ],
+)
+def test_nothing_measured(make: Callable[[Path], None], tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="^figure x: nothing was measured for it$"):
+        make(tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_name_of_the_file_is_made_safe(tmp_path: Path) -> None:
+    paths = plot.draw("churn", tmp_path / "low:64 a'b", rates(), TITLES)
+    assert paths[0] == tmp_path / "low-64-a-b.dat"
+
+
+@pytest.mark.parametrize("given", ["", "data='x.dat'", "out='x.png'"])
+def test_script_without_its_variables_says_how(given: str, tmp_path: Path) -> None:
+    for script in sorted(figure.PLOTS.glob("*.gp")):
+        if script.name == "lines.gp":
+            continue
+        done = subprocess.run(
+            ["gnuplot", "-e", given, script],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("usage: gnuplot -e \"data='NAME.dat'; out=")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_every_script_is_drawn_by_a_test() -> None:
+    scripts = {path.stem for path in figure.PLOTS.glob("*.gp")} - {"style", "lines"}
+    assert scripts == {kind for kind, _ in FIGURES.values()}
