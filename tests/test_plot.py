@@ -8,6 +8,7 @@ import struct
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -56,64 +57,86 @@ def words(path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_script_by_hand_draws_the_same(name: str, tmp_path: Path) -> None:
-    kind, make = FIGURES[name]
-    dat, png, svg = make(tmp_path / "figure")
-    assert [p.name for p in (dat, png, svg)] == [
-        f"figure{ending}" for ending in (".dat", ".png", ".svg")
-    ]
-    assert sorted(tmp_path.iterdir()) == [dat, png, svg]
-    elsewhere = tmp_path / "else where"
-    elsewhere.mkdir()
-    script = os.path.relpath(figure.PLOTS / f"{kind}.gp", elsewhere)
-    for drawn in (png, svg):
-        command = f"data='../figure.dat'; out='again{drawn.suffix}'"
+@dataclass(frozen=True)
+class Drawn:
+    """A figure that was drawn in a folder of its own."""
+
+    kind: str
+    dat: Path
+    png: Path
+    svg: Path
+
+
+@pytest.fixture(scope="module", params=FIGURES)
+def drawn(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Drawn:
+    kind, make = FIGURES[request.param]
+    return Drawn(kind, *make(tmp_path_factory.mktemp("drawn") / "name"))
+
+
+def test_three_files_and_nothing_else(drawn: Drawn) -> None:
+    names = sorted(path.name for path in drawn.dat.parent.iterdir())
+    assert names == ["name.dat", "name.png", "name.svg"]
+    assert [drawn.dat.name, drawn.png.name, drawn.svg.name] == names
+
+
+def test_script_by_hand_draws_the_same(drawn: Drawn, tmp_path: Path) -> None:
+    script = os.path.relpath(figure.PLOTS / f"{drawn.kind}.gp", tmp_path)
+    data = os.path.relpath(drawn.dat, tmp_path)
+    for picture in (drawn.png, drawn.svg):
+        again = tmp_path / f"again{picture.suffix}"
         done = subprocess.run(
-            ["gnuplot", "-e", command, script],
-            cwd=elsewhere,
+            ["gnuplot", "-e", f"data='{data}'; out='{again.name}'", script],
+            cwd=tmp_path,
             capture_output=True,
             text=True,
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        again = elsewhere / f"again{drawn.suffix}"
-        assert again.read_bytes() == drawn.read_bytes()
+        assert again.read_bytes() == picture.read_bytes()
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_pictures_are_whole_and_show_titles(name: str, tmp_path: Path) -> None:
-    dat, png, svg = FIGURES[name][1](tmp_path / "figure")
-    size = settings(dat)["width"], settings(dat)["height"]
-    head = png.read_bytes()
+def test_pictures_are_whole_and_show_titles_and_names(drawn: Drawn) -> None:
+    size = settings(drawn.dat)["width"], settings(drawn.dat)["height"]
+    head = drawn.png.read_bytes()
     assert head[:8] == b"\x89PNG\r\n\x1a\n" and head[-8:-4] == b"IEND"
     assert struct.unpack(">II", head[16:24]) == (int(size[0]), int(size[1]))
-    root = ET.parse(svg).getroot()
+    root = ET.parse(drawn.svg).getroot()
     assert (root.get("width"), root.get("height")) == size
-    shown = words(svg)
+    shown = words(drawn.svg)
     assert TITLES.title in shown
     assert " ".join(shown).count("Linux 6.12.0-mine_1") == 1
-    for row in tables(dat)["series"]:
+    for row in tables(drawn.dat)["series"]:
         assert row[0] in shown
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_all_text_lies_on_the_page(name: str, tmp_path: Path) -> None:
-    dat, _, svg = FIGURES[name][1](tmp_path / "figure")
-    width, height = float(settings(dat)["width"]), float(settings(dat)["height"])
+def test_every_variant_has_its_colour(drawn: Drawn) -> None:
+    text = drawn.svg.read_text(encoding="utf-8").lower().replace(" ", "")
+    for name, colour, *_ in tables(drawn.dat)["series"]:
+        if looks.is_variant(name):
+            assert colour == looks.look(name).colour
+        red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+        assert colour == "#000000" or f"rgb({red},{green},{blue})" in text
+
+
+def test_all_text_lies_on_the_page(drawn: Drawn) -> None:
+    width = float(settings(drawn.dat)["width"])
+    height = float(settings(drawn.dat)["height"])
     space = "{http://www.w3.org/2000/svg}"
-    for group in ET.parse(svg).iter(f"{space}g"):
-        said = [text for text in group.findall(f"{space}text") if text.text]
+    share = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    seen = 0
+    for group in ET.parse(drawn.svg).iter(f"{space}g"):
+        said = "".join(text.text or "" for text in group.findall(f"{space}text"))
         place = group.get("transform", "")
         if not said or "rotate" in place:
             continue
         x, y = map(float, place.split("(")[1].split(")")[0].split(","))
-        wide = len(said[0].text or "") * 7.0 * float(group.get("font-size", 12)) / 12
-        left = (
-            x
-            - {"start": 0, "middle": 0.5, "end": 1}[group.get("text-anchor", "")] * wide
-        )
-        assert 0 <= left and left + wide <= width + 1, said[0].text
-        assert 8 <= y <= height - 2, said[0].text
+        wide = len(said) * 7.0 * float(group.get("font-size", "")) / 12
+        left = x - share[group.get("text-anchor", "")] * wide
+        assert 0 <= left and left + wide <= width + 1, said
+        assert 8 <= y <= height - 2, said
+        seen += 1
+    assert seen > 5
 
 
 def test_data_file_to_the_letter(tmp_path: Path) -> None:
