@@ -3,7 +3,6 @@
 
 import math
 import os
-import shlex
 import struct
 import subprocess
 import xml.etree.ElementTree as ET
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from figure_files import paths, settings, tables, words
 from made_up import (
     FIGURES,
     MARKS,
@@ -32,29 +32,6 @@ from bench.plot import Mark, Series, Titles
 from bench.problem import COULD_NOT, Problem
 
 ODD = "a\\n_b^c {/Bold d} $e `f` %g #h 'i' <j> & k"
-
-
-def tables(path: Path) -> dict[str, list[list[str]]]:
-    """The tables of a data file, as text."""
-    found: dict[str, list[list[str]]] = {}
-    for part in path.read_text(encoding="utf-8").split("\n\n\n")[1:]:
-        name, columns, *rows = part.strip("\n").split("\n")
-        assert name.startswith("# ") and columns.startswith("#: ")
-        found[name[2:]] = [shlex.split(row) for row in rows]
-        assert {len(row) for row in found[name[2:]]} == {len(columns.split()) - 1}
-    return found
-
-
-def settings(path: Path) -> dict[str, str]:
-    return {key: value for key, value in tables(path)["settings"]}
-
-
-def words(path: Path) -> list[str]:
-    """All texts of an SVG."""
-    return [
-        "".join(one.itertext()).strip()
-        for one in ET.parse(path).iter("{http://www.w3.org/2000/svg}text")
-    ]
 
 
 @dataclass(frozen=True)
@@ -215,11 +192,61 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     assert ODD in words(svg)
 
 
+def test_braces_mean_nothing_in_a_png(tmp_path: Path) -> None:
+    made = [Series("a", [(1, 1.0, None, None)])]
+    shown = {
+        plot.draw("rate-vs-tasks", tmp_path / "x", made, Titles(title))[1].read_bytes()
+        for title in ("ab", "{ab}", "a{/Bold b}")
+    }
+    assert len(shown) == 3
+
+
 def test_double_quotes_and_line_ends_do_no_harm(tmp_path: Path) -> None:
     made = [Series('x"y\r\nz', [(1, 1.0, None, None), (2, 1.0, None, None)])]
     dat, _, svg = plot.draw("rate-vs-tasks", tmp_path / "x", made, Titles('"'))
     assert len(tables(dat)["series"]) == 1
     assert {"x''y", "z", "''"} <= set(words(svg))
+
+
+@pytest.mark.parametrize("kind", ["ratio-vs-tasks", "ratio-vs-hold", "churn-ratio"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_black_line_is_where_the_ratio_is_one(
+    kind: str, count: int, tmp_path: Path
+) -> None:
+    points = [(x, 1.5, 1.4, 1.6) for x in (64, 128, 4096)]
+    made = [Series("next_fd-word", list(points[:count]))]
+    dat, _, svg = plot.draw(kind, tmp_path / "x", made, TITLES)
+    said = {key: float(v) for key, v in settings(dat).items() if key[0] in "pwh"}
+    left, right = said["plotleft"] * said["width"], said["plotright"] * said["width"]
+    top, foot = ((1 - said[end]) * said["height"] for end in ("plottop", "plotbottom"))
+    axis = looks.ratios(1.0, 1.6)
+    if count == 1:
+        across = left + axis.fraction(1.0) * (right - left)
+        corners = [(across, foot), (across, top)]
+    else:
+        up = foot + axis.fraction(1.0) * (top - foot)
+        corners = [(left, up), (right, up)]
+    assert any(
+        all(
+            a == pytest.approx(b, abs=0.6)
+            for one, two in zip(line, corners)
+            for a, b in zip(one, two)
+        )
+        for line in paths(svg, "0, 0, 0")
+        if len(line) == 2
+    )
+
+
+def test_no_line_leads_to_the_hold_none(tmp_path: Path) -> None:
+    holds = [(x, 1.5, None, None) for x in (0, 63, 64, 1000)]
+    made = [Series("next_fd-word", list(holds))]
+    dat, _, svg = plot.draw("ratio-vs-hold", tmp_path / "x", made, TITLES)
+    drawn = [float(row[4]) for row in tables(dat)["series 1"]]
+    assert drawn[0] == 20
+    blue = [line for line in paths(svg, "0, 114, 178") if len(line) == 3]
+    assert len(blue) == 1
+    assert [x - 84 for x, _ in blue[0]] == pytest.approx(drawn[1:], abs=0.6)
+    assert "none" in words(svg) and "//" in words(svg)
 
 
 def test_one_count_is_a_row_of_dots_best_on_top(tmp_path: Path) -> None:
