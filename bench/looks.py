@@ -109,7 +109,7 @@ def is_variant(name: str) -> bool:
 
 def in_turn(place: int) -> Look:
     """The look of the nth of things that are no variants and stay in one figure."""
-    colours = (BLUE, VERMILLION, GREEN, BLACK, PURPLE, SKY, ORANGE, GREY)
+    colours = (BLUE, VERMILLION, GREEN, PURPLE, BLACK, SKY, ORANGE, GREY)
     turn, at = divmod(place, len(colours))
     marks = (7, 5, 9, 13, 11, 6, 4, 8)
     return Look(colours[at], SOLID + turn % 5, marks[at])

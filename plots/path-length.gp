@@ -10,7 +10,7 @@ piece(i) = mark[i] > 0 ? 4 : 3
 set for [i = 1:series + 0] object rectangle from screen plotright + 20 * px, up[i] - 8 * py \
     to screen plotright + 44 * px, up[i] + 8 * py \
     fs pattern piece(i) fc rgb colour[i]
-set style textbox opaque fillcolor rgb 'white' noborder margins 0.5, 0.5
+set style textbox opaque fillcolor rgb 'white' noborder margins 1.2, 0.6
 plot for [i = 1:series + 0] data index sprintf('series %d', i) \
         using (($1 + $2) / 2):3:1:2:($3 - 0.35):($3 + 0.35) \
         with boxxyerror fs pattern piece(i) lc rgb colour[i], \
