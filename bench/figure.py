@@ -18,6 +18,8 @@ PLOTS = Path(__file__).resolve().parent.parent / "plots"
 WIDE = 620.0  # of the plot itself, in pixels
 SECONDS = 60  # that gnuplot may take; it takes a tenth of one
 
+FAR = 1e300  # stands for an interval without an end: gnuplot reads no infinity
+
 Row = tuple[object, ...]
 
 
@@ -120,7 +122,7 @@ def cell(value: object) -> str:
     if value is None:
         return "NaN"
     if isinstance(value, (int, float)):
-        return f"{value:.10g}"
+        return f"{min(FAR, max(-FAR, value)):.10g}"
     text = str(value).replace("\\", "\\\\").replace('"', "''")
     return '"' + "\\n".join(text.splitlines()) + '"'
 
@@ -182,7 +184,8 @@ def run_gnuplot(kind: str, name: str, folder: Path) -> None:
     except subprocess.TimeoutExpired as error:
         text = f"figure {name}: gnuplot had not finished after {SECONDS} s"
         raise Problem(COULD_NOT, text) from error
-    if done.returncode or done.stderr.strip():
+    drawn = [folder / "figure.png", folder / "figure.svg"]
+    if done.returncode or not all(p.is_file() and p.stat().st_size for p in drawn):
         said = [line.strip() for line in done.stderr.splitlines()]
         text = next((line for line in reversed(said) if line), "it said nothing")
         raise Problem(COULD_NOT, f"figure {name}: gnuplot failed: {text}")

@@ -17,7 +17,6 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
 BLUE, VERMILLION, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#7f7f7f"
 COLOURS = (BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY)
 SOLID, DASH, DOT, DASHDOT, DASHDOTDOT = 1, 2, 3, 4, 5
-MARKS = range(1, 16)
 
 # Width of a character of 12-pixel text, in pixels; names take a little less.
 CHAR = 7.2
@@ -52,8 +51,8 @@ KNOWN = {
     "series-v1": Look(PURPLE, DASH, 14),
     "series-v2": Look(ORANGE, DASH, 10),
     "series-v3": Look(VERMILLION, DASH, 4),
-    "series-v4": Look(BLUE, DASHDOT, 12),
-    "series-v5": Look(BLUE, DOT, 12),
+    "series-v4": Look(BLUE, DASHDOT, 14),
+    "series-v5": Look(BLUE, DOT, 10),
     "merged-6.13": Look(BLUE, DASH, 8),
 }
 SWITCHES = (
@@ -66,24 +65,41 @@ SWITCHES = (
 )
 
 
+# Dash and mark for all else: sixty pairs, neighbours in neither alike.
+PAIRS = [(DASH + i % 4, 1 + 4 * i % 15) for i in range(60)]
+
+
+def with_switches() -> dict[str, Look]:
+    """The known names, and each of them with one switch: no two look the same."""
+    table = dict(KNOWN)
+    for base, style in KNOWN.items():
+        for switch in SWITCHES:
+            taken = {
+                (s.dash, s.mark) for s in table.values() if s.colour == style.colour
+            }
+            pair = next(pair for pair in PAIRS if pair not in taken)
+            table[f"{base}+{switch}"] = Look(style.colour, *pair)
+    return table
+
+
+LOOKS = with_switches()
+
+
 def look(name: str) -> Look:
     """The look of a variant, or of any other name a figure may carry.
 
-    A known base with switches keeps the base's colour; which switches they are
-    chooses dash and mark. Anything else is chosen by the checksum of the name.
+    A known base keeps its colour with any switches. Dash and mark of more than one
+    switch, and all three of a name not known, are chosen by a checksum of it.
     """
-    if name in KNOWN:
-        return KNOWN[name]
     base, *switches = name.split("+")
-    if base in KNOWN and set(switches) <= set(SWITCHES):
-        bits = sum(1 << SWITCHES.index(switch) for switch in set(switches))
-        turn, dash = divmod(bits, 4)
-        mark = (KNOWN[base].mark + 3 * dash + turn) % len(MARKS) + 1
-        return Look(KNOWN[base].colour, dash + DASH, mark)
+    name = "+".join([base, *sorted(switches)])
+    if name in LOOKS:
+        return LOOKS[name]
     number = zlib.crc32(name.encode())
-    number, colour = divmod(number, len(COLOURS))
-    number, mark = divmod(number, len(MARKS))
-    return Look(COLOURS[colour], DASH + number % 4, mark + 1)
+    colour = LOOKS[base].colour if base in LOOKS else COLOURS[number % len(COLOURS)]
+    taken = {(s.dash, s.mark) for s in LOOKS.values() if s.colour == colour}
+    free = [pair for pair in PAIRS if pair not in taken]
+    return Look(colour, *free[number // len(COLOURS) % len(free)])
 
 
 def is_variant(name: str) -> bool:
@@ -93,7 +109,7 @@ def is_variant(name: str) -> bool:
 
 def in_turn(place: int) -> Look:
     """The look of the nth of things that are no variants and stay in one figure."""
-    colours = (BLUE, VERMILLION, GREEN, BLACK, PURPLE, SKY, ORANGE, GREY)
+    colours = (BLUE, VERMILLION, GREEN, PURPLE, BLACK, SKY, ORANGE, GREY)
     turn, at = divmod(place, len(colours))
     marks = (7, 5, 9, 13, 11, 6, 4, 8)
     return Look(colours[at], SOLID + turn % 5, marks[at])
@@ -166,10 +182,11 @@ def linear(
     low: float,
     high: float,
     least: float = 0.0,
+    most: int = 7,
     label: Callable[[float], str] = "{:.6g}".format,
 ) -> Axis:
-    """An axis from low to high with round ticks, at least `least` apart."""
-    size = max(step(high - low, 7), least)
+    """An axis with `most` round ticks or fewer, at least `least` apart."""
+    size = max(step(high - low, most), least)
     first, last = math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9)
     return Axis(
         low, high, 0, [(i * size, label(i * size)) for i in range(first, last + 1)]

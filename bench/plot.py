@@ -2,11 +2,12 @@
 """The figures: from series of numbers to a data file and two pictures."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench import looks
-from bench.figure import WIDE, Page, Row, Sheet, Text, write
+from bench.figure import FAR, WIDE, Page, Row, Sheet, Text, write
 from bench.looks import CHAR, Axis
 from bench.problem import COULD_NOT, Problem
 
@@ -15,6 +16,7 @@ Point = tuple[float, Value, Value, Value]
 
 LINE = 16.0  # pixels from one name beside the plot to the next
 BEYOND = "An interval that ends at the frame goes on beyond it."
+UNKNOWN = "Where no interval is drawn, none is known."
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ KINDS = {
 }
 
 
-def place_marks(marks: list[Mark], axis: Axis) -> list[tuple[float, int, str]]:
+def place_marks(marks: Sequence[Mark], axis: Axis) -> list[tuple[float, int, str]]:
     """Joins marks of one place and stacks labels that would touch: (x, row, label)."""
     labels: dict[float, str] = {}
     for mark in sorted(marks, key=lambda mark: mark.x):
@@ -149,10 +151,28 @@ def value_axis(values: str, points: list[Point]) -> tuple[Axis, float, str]:
 
 
 def logs(point: Point) -> Point:
-    """A point with the logarithms of its value and interval."""
+    """A point with the logarithms of its value and interval, which are above 0."""
     x, *values = point
-    y, low, high = (math.log(v) if v else None for v in values)
+    y, low, high = (None if v is None else math.log(v) for v in values)
     return x, y, low, high
+
+
+def cleaned(one: Series, positive: bool) -> Series:
+    """The series without what can't be drawn, sorted by x.
+
+    That is values that are no number, and where a logarithm is taken values of 0
+    or less; an interval that reaches there goes on without an end.
+    """
+    points: list[Point] = []
+    for x, y, low, high in sorted(one.points, key=lambda point: point[0]):
+        if y is None or not math.isfinite(y) or (positive and y <= 0):
+            y = None
+        if y is None or low is None or high is None or low != low or high != high:
+            low = high = None
+        elif positive:
+            low = max(low, 1 / FAR)
+        points.append((x, y, low, high))
+    return Series(one.name, points)
 
 
 def across_axis(across: str, places: list[float]) -> tuple[Axis, list[float]]:
@@ -203,7 +223,9 @@ def number(point: Point, values: str, unit: float) -> str:
 class Lines:
     """A line figure on its way to paper."""
 
-    def __init__(self, kind: Kind, series: list[Series], titles: Titles) -> None:
+    def __init__(
+        self, kind: Kind, series: list[Series], titles: Titles, missing: list[str]
+    ) -> None:
         self.kind, self.series = kind, series
         self.page, self.sheet = Page(), Sheet()
         points = [point for one in series for point in measured(one)]
@@ -214,8 +236,12 @@ class Lines:
         ends = [end for point in points for end in point[2:] if end is not None]
         if any(self.values.clip(end) != end for end in ends):
             self.heads.append((BEYOND, 12.0))
+        if ends and len(ends) < 2 * len(points):
+            self.heads.append((UNKNOWN, 12.0))
+        if missing:
+            self.heads.append(("Nothing measured: " + ", ".join(missing), 12.0))
 
-    def lay_out(self, marks: list[Mark]) -> Sheet:
+    def lay_out(self, marks: Sequence[Mark]) -> Sheet:
         """The data file: lines, or rows of dots where all points have one x."""
         if len(self.places) > 1:
             drawn = self.lines(marks)
@@ -237,13 +263,13 @@ class Lines:
             rows.append((one.name, style.colour, style.dash, style.mark))
         return rows
 
-    def lines(self, marks: list[Mark]) -> dict[float, float]:
+    def lines(self, marks: Sequence[Mark]) -> dict[float, float]:
         """A line a series, with the names to the right; where each x is drawn."""
         page, sheet, values = self.page, self.sheet, self.values
         across, places = across_axis(self.kind.across, self.places)
         drawn = dict(zip(self.places, places))
         page.right = 76 + CHAR * max(len(one.name) for one in self.series)
-        page.high = max(page.high, LINE * len(self.series))
+        page.high = max(page.high, LINE * len(self.series), CHAR * len(self.ylabel))
         placed = place_marks(marks, across)
         page.above = LINE * (1 + max((row for _, row, _ in placed), default=-1))
         sheet.page(page, page.titles(self.heads))
@@ -264,7 +290,7 @@ class Lines:
         sheet.add("series", "name colour dash mark shift endx endy height", rows)
         sheet.settings |= {"xlabel": self.kind.xlabel, "ylabel": self.ylabel}
         none = self.kind.across == "holds" and self.places[0] == 0
-        sheet.settings |= {"dots": 0, "none": int(none)}
+        sheet.settings |= {"names": 1, "none": int(none)}
         sheet.settings["every"] = 1 + len(self.places) // 40
         return drawn
 
@@ -299,7 +325,7 @@ class Lines:
         if self.places[0] == 1:
             place = place.removesuffix("s")
         sheet.settings |= {"xlabel": f"{self.ylabel}, {place}", "ylabel": ""}
-        sheet.settings |= {"dots": 1, "none": 0, "every": 1}
+        sheet.settings |= {"names": 0, "none": 0, "every": 1}
 
 
 def last(one: Series) -> tuple[float, float]:
@@ -309,14 +335,21 @@ def last(one: Series) -> tuple[float, float]:
 
 
 def draw(
-    kind: str, base: Path, series: list[Series], titles: Titles, marks: list[Mark]
+    kind: str,
+    base: Path,
+    series: Sequence[Series],
+    titles: Titles,
+    marks: Sequence[Mark] = (),
 ) -> list[Path]:
-    """Writes base.dat, base.png and base.svg and returns them.
+    """Writes base.dat, base.png and base.svg and returns them; `kind` is of KINDS.
 
-    A series without any value is not drawn. When none has one, or gnuplot is
-    missing or fails, a Problem says so and nothing is written.
+    A series without any value is named, not drawn. When none has one, or gnuplot
+    is missing or fails, a Problem says so and nothing is written.
     """
-    shown = [one for one in series if measured(one)]
+    logarithm = KINDS[kind].values in ("ratio", "time")
+    clean = [cleaned(one, logarithm) for one in series]
+    shown = [one for one in clean if measured(one)]
     if not shown:
         raise Problem(COULD_NOT, f"figure {base.name}: nothing was measured for it")
-    return write(kind, base, Lines(KINDS[kind], shown, titles).lay_out(marks))
+    missing = [one.name for one in clean if not measured(one)]
+    return write(kind, base, Lines(KINDS[kind], shown, titles, missing).lay_out(marks))

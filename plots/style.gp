@@ -22,21 +22,25 @@ set datafile missing "?"
 # By way of an array, so that no value is ever read as a command.
 array value[99]
 keys = 0
-names = ''
+read = ''
 stats data index 'settings' using (keys = keys + 1, value[keys] = strcol(2), \
-    names = names . sprintf("%s = value[%d];", strcol(1), keys), 0) nooutput
-eval names
+    read = read . sprintf("%s = value[%d];", strcol(1), keys), 0) nooutput
+eval read
 
-# 12 pixels of text either way: pngcairo counts points, svg pixels.
+# 12 pixels of text either way: pngcairo counts points, svg pixels. Its marks are larger, too.
 if (strlen(out) > 4 && out[strlen(out) - 3:] eq '.svg') {
     em = 1.0
+    ps = 0.75
     set terminal svg size width + 0, height + 0 noenhanced \
         font 'sans-serif,12' background rgb 'white'
 } else {
     em = 0.75
+    ps = 1.0
     set terminal pngcairo size width + 0, height + 0 noenhanced font 'sans-serif,9'
 }
 set output out
+px = 1.0 / width
+py = 1.0 / height
 set lmargin at screen plotleft + 0
 set rmargin at screen plotright + 0
 set tmargin at screen plottop + 0
@@ -47,8 +51,8 @@ set grid ytics lc rgb '#d8d8d8' lt 1 lw 0.7
 set bars 0.6
 unset key
 
-set xlabel xlabel offset 0, -0.5
 set ylabel ylabel
+set label xlabel at screen (plotleft + plotright) / 2, plotbottom - 50 * py center
 set mxtics 1
 set mytics 1
 set xtics ()
@@ -106,14 +110,13 @@ stats data index 'series' using (at = at + 1, name[at] = strcol(1), colour[at] =
     nooutput
 
 # Names to the right: a thin line from the last point, a piece of the line, the name.
-px = 1.0 / width
-if (dots == 0) {
+if (names > 0) {
     set for [i = 1:series + 0] arrow from endx[i], endy[i] to screen plotright + 22 * px, up[i] \
         nohead back lc rgb '#b0b0b0' lw 0.7
     set for [i = 1:series + 0] arrow from screen plotright + 22 * px, up[i] \
         to screen plotright + 54 * px, up[i] nohead lc rgb colour[i] dt dash[i] lw 1.5
     set for [i = 1:series + 0] label '' at screen plotright + 38 * px, up[i] \
-        point pt mark[i] ps 0.9 lc rgb colour[i]
+        point pt mark[i] ps 0.9 * ps lc rgb colour[i]
     set for [i = 1:series + 0] label name[i] at screen plotright + 60 * px, up[i]
 } else {
     set grid xtics lc rgb '#d8d8d8' lt 1 lw 0.7
