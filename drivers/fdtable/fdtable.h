@@ -75,8 +75,8 @@ struct files_task {
 	const struct variant *variant;
 	struct model_lock *lock; /* the table's, or its part's (any-fd-split) */
 	unsigned int number;
-	unsigned int hint;	    /* any-fd: the word it looks into first */
-	_Atomic uint64_t quiescent; /* odd: reading fd[]; see grow.c */
+	unsigned int hint;   /* any-fd: the word it looks into first */
+	atomic_bool reading; /* in a stretch without the lock: see grow.c */
 	_Alignas(64) char queue_node[64];
 };
 

@@ -85,7 +85,6 @@ static void grace_wait(struct files_task *t)
 {
 	struct files *files = t->files;
 	unsigned int i, turns = 0;
-	uint64_t q;
 
 	pthread_mutex_lock(&files->roster);
 	atomic_thread_fence(memory_order_seq_cst);
@@ -95,10 +94,8 @@ static void grace_wait(struct files_task *t)
 
 		if (!other || other == t)
 			continue;
-		q = atomic_load_explicit(&other->quiescent,
-					 memory_order_acquire);
-		while (q % 2 && atomic_load_explicit(&other->quiescent,
-						     memory_order_acquire) == q)
+		while (atomic_load_explicit(&other->reading,
+					    memory_order_acquire))
 			spin(&turns);
 	}
 	pthread_mutex_unlock(&files->roster);

@@ -56,6 +56,8 @@ struct look {
 	bool unchecked; /* out: take it whatever end and max_fds are */
 };
 
+typedef unsigned int search_fn(struct look *l);
+
 /* A search of more than one word. */
 static always_inline unsigned int scan(const struct look *l,
 				       const uint64_t *map, unsigned int size,
