@@ -36,7 +36,8 @@ struct variant;
 /*
  * Look up "SEARCH[+SWITCH]..." or "PRESET[+SWITCH]...".  NULL with @p (USAGE)
  * that names the wrong word and the right ones.  @clone asks for the second
- * compiled copy, where there is one (A/A); NULL where there is none.
+ * compiled copy (A/A): of two-level, first-word and next_fd-word, their
+ * switches and presets; USAGE for the others.
  */
 const struct variant *variant_find(const char *spec, enum files_lock lock,
 				   bool clone, struct problem *p);
