@@ -87,7 +87,6 @@ static void grace_wait(struct files_task *t)
 	unsigned int i, turns = 0;
 
 	pthread_mutex_lock(&files->roster);
-	atomic_thread_fence(memory_order_seq_cst);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	for (i = 0; i < files->tasks_max; i++) {
 		struct files_task *other = files->tasks[i];
