@@ -14,24 +14,14 @@
 #define SET_SEARCHES SEARCHES
 #endif
 
-/* @id is a constant: what remains is one search, inlined. */
-static always_inline unsigned int IN_SET(search)(enum search id, struct look *l)
-{
-	switch (id) {
-#define SEARCH_CASE(id, name, shape, about, why)                               \
-	case SEARCH_##id:                                                      \
-		return search_##id(l);
-		SET_SEARCHES(SEARCH_CASE)
-#undef SEARCH_CASE
-	default:
-		__builtin_unreachable();
-	}
-}
-
-/* A free descriptor marked taken, nothing installed; or -EMFILE, -ENOMEM. */
+/*
+ * A free descriptor marked taken, nothing installed; or -EMFILE, -ENOMEM.
+ * @search, @shape and @switches are constants: the search is inlined, and what
+ * the others do not ask for is not there.
+ */
 static always_inline int IN_SET(alloc)(struct files_task *t, unsigned int start,
 				       unsigned int end, unsigned int flags,
-				       enum search id, enum shape shape,
+				       search_fn *search, enum shape shape,
 				       unsigned int switches)
 {
 	struct files *files = t->files;
@@ -54,7 +44,7 @@ again:
 	if (likely(fd < fdt->max_fds)) {
 		look.fdt = fdt;
 		look.from = fd;
-		fd = IN_SET(search)(id, &look);
+		fd = search(&look);
 		if (look.unchecked) {
 			/* A kernel would write past its bitmaps here. */
 			ret = -EFAULT;
@@ -64,7 +54,7 @@ again:
 		}
 	}
 	if (shape == SHAPE_SPLIT && unlikely(fd >= fdt->max_fds || fd >= end)) {
-		lock_drop(t->lock);
+		lock_drop(SET_LOCK, t->lock);
 		return split_alloc(t, start, end, flags);
 	}
 	if (!(switches & SW_END_LATE)) {
@@ -97,7 +87,7 @@ found:
 	}
 	ret = (int)fd;
 out:
-	lock_drop(t->lock);
+	lock_drop(SET_LOCK, t->lock);
 	return ret;
 }
 
@@ -106,7 +96,7 @@ out:
 		struct files_task * t, unsigned int start, unsigned int end,   \
 		unsigned int flags)                                            \
 	{                                                                      \
-		return IN_SET(alloc)(t, start, end, flags, SEARCH_##id, shape, \
+		return IN_SET(alloc)(t, start, end, flags, search_##id, shape, \
 				     switches);                                \
 	}
 #define ALL_SWITCHES(X, id, shape)                                             \

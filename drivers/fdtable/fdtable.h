@@ -36,7 +36,8 @@ struct variant;
 /*
  * Look up "SEARCH[+SWITCH]..." or "PRESET[+SWITCH]...".  NULL with @p (USAGE)
  * that names the wrong word and the right ones.  @clone asks for the second
- * compiled copy, where there is one (A/A); NULL where there is none.
+ * compiled copy (A/A): of two-level, first-word and next_fd-word, their
+ * switches and presets; USAGE for the others.
  */
 const struct variant *variant_find(const char *spec, enum files_lock lock,
 				   bool clone, struct problem *p);
@@ -75,8 +76,8 @@ struct files_task {
 	const struct variant *variant;
 	struct model_lock *lock; /* the table's, or its part's (any-fd-split) */
 	unsigned int number;
-	unsigned int hint;	    /* any-fd: the word it looks into first */
-	_Atomic uint64_t quiescent; /* odd: reading fd[]; see grow.c */
+	unsigned int hint;   /* any-fd: the word it looks into first */
+	atomic_bool reading; /* in a stretch without the lock: see grow.c */
 	_Alignas(64) char queue_node[64];
 };
 

@@ -85,20 +85,16 @@ static void grace_wait(struct files_task *t)
 {
 	struct files *files = t->files;
 	unsigned int i, turns = 0;
-	uint64_t q;
 
 	pthread_mutex_lock(&files->roster);
-	atomic_thread_fence(memory_order_seq_cst);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	for (i = 0; i < files->tasks_max; i++) {
 		struct files_task *other = files->tasks[i];
 
 		if (!other || other == t)
 			continue;
-		q = atomic_load_explicit(&other->quiescent,
-					 memory_order_acquire);
-		while (q % 2 && atomic_load_explicit(&other->quiescent,
-						     memory_order_acquire) == q)
+		while (atomic_load_explicit(&other->reading,
+					    memory_order_acquire))
 			spin(&turns);
 	}
 	pthread_mutex_unlock(&files->roster);

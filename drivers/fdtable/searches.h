@@ -42,6 +42,12 @@
 	  "any free one, from a part of the task's own with its own lock",     \
 	  NOT_LOWEST)
 
+/* Those that are compiled a second time: what others are compared with. */
+#define BASELINES(X)                                                           \
+	X(two_level, "", SHAPE_LOWEST, "", NULL)                               \
+	X(first_word, "", SHAPE_LOWEST, "", NULL)                              \
+	X(next_fd_word, "", SHAPE_LOWEST, "", NULL)
+
 #define SEARCH_ID(id, name, shape, about, why) SEARCH_##id,
 enum search { SEARCHES(SEARCH_ID) SEARCH_COUNT };
 #undef SEARCH_ID
@@ -55,6 +61,8 @@ struct look {
 	bool inlined;	/* inline-search; a constant */
 	bool unchecked; /* out: take it whatever end and max_fds are */
 };
+
+typedef unsigned int search_fn(struct look *l);
 
 /* A search of more than one word. */
 static always_inline unsigned int scan(const struct look *l,

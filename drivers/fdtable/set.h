@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A set: every search's alloc() and what goes with it, for one lock, compiled
- * once.  There are four: each lock's, and each lock's clone for A/A, the same
- * source compiled again elsewhere in the program.
+ * once.  There are four: each lock's, and each lock's clone of the baselines.
  */
 #ifndef FDSCALE_SET_H
 #define FDSCALE_SET_H
@@ -24,7 +23,8 @@
 #endif
 
 struct variant_set {
-	alloc_fn *const (*allocs)[SW_ALLOC_MASK + 1]; /* by enum search */
+	alloc_fn *const (*allocs)[SW_ALLOC_MASK + 1]; /* by enum search; NULL:
+							 not in this set */
 	const struct table_ops (*ops)[2]; /* by enum shape, cond-clear */
 };
 

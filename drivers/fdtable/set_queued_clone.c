@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The same again, for A/A: equal source, another place in the program. */
+/*
+ * For A/A: the searches that serve as baselines once more, equal source in
+ * another place of the program.
+ */
 #define SET queued_clone
 #define SET_LOCK FILES_LOCK_QUEUED
+#define SET_SEARCHES BASELINES
 
 #include "alloc.h"
 #include "close.h"

@@ -100,8 +100,7 @@ static_assert(offsetof(struct files, roster) / CACHE_LINE !=
 static_assert(offsetof(struct files_task, queue_node) % CACHE_LINE == 0 &&
 		      sizeof(struct files_task) % CACHE_LINE == 0,
 	      "tasks share no line");
-static_assert(offsetof(struct files_task, quiescent) + sizeof(uint64_t) <=
-		      CACHE_LINE,
+static_assert(offsetof(struct files_task, reading) < CACHE_LINE,
 	      "what each call reads of the handle is one line");
 
 typedef int alloc_fn(struct files_task *t, unsigned int start, unsigned int end,
@@ -221,17 +220,13 @@ static always_inline void lower_hint(struct files *files, unsigned int fd)
  */
 static always_inline void reader_enter(struct files_task *t)
 {
-	uint64_t q = atomic_load_explicit(&t->quiescent, memory_order_relaxed);
-
-	atomic_store_explicit(&t->quiescent, q + 1, memory_order_relaxed);
+	atomic_store_explicit(&t->reading, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
 static always_inline void reader_leave(struct files_task *t)
 {
-	uint64_t q = atomic_load_explicit(&t->quiescent, memory_order_relaxed);
-
-	atomic_store_explicit(&t->quiescent, q + 1, memory_order_release);
+	atomic_store_explicit(&t->reading, false, memory_order_release);
 }
 
 static always_inline void file_hold(struct model_file *file)

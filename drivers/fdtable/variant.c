@@ -177,6 +177,13 @@ const struct variant *variant_find(const char *spec, enum files_lock lock,
 	v.shape = searches[id].shape;
 	v.nonconforming = searches[id].nonconforming;
 	v.alloc = set->allocs[id][v.switches & SW_ALLOC_MASK];
+	if (!v.alloc) {
+		problem_set(p, USAGE,
+			    "variant '%s': %s has no clone; two-level, "
+			    "first-word and next_fd-word have",
+			    spec, searches[id].name);
+		return NULL;
+	}
 	v.ops = &set->ops[v.shape][!!(v.switches & SW_COND_CLEAR)];
 	found = intern(&v);
 	if (!found)
