@@ -25,7 +25,7 @@ class Judged:
     rate: Interval
     ratio: Interval | None  # None for the baseline itself
     verdict: Verdict | None
-    fairness: Fairness
+    fairness: Fairness  # of the tasks' shares: 1 is an equal one
     windows: int
     disturbed: int  # windows with involuntary context switches
     bimodal: bool
@@ -64,6 +64,12 @@ def task_totals(runs: list[dict[str, Any]], variant: str) -> list[float]:
     return totals
 
 
+def shares(totals: list[float]) -> list[float]:
+    """Each task's part of the whole, where 1 is an equal one."""
+    whole = sum(totals)
+    return [t * len(totals) / whole for t in totals]
+
+
 def judge_variant(
     good: list[dict[str, Any]], variant: str, baseline: str, seconds: float
 ) -> Judged:
@@ -79,7 +85,7 @@ def judge_variant(
         stats.rate_interval(rates),
         ratio,
         verdict,
-        stats.fairness(task_totals(good, variant)),
+        stats.fairness(shares(task_totals(good, variant))),
         len(windows),
         sum(w["switches"] > 0 for w in windows),
         len(windows) >= 20 and stats.bimodal([w["rate"] for w in windows]),
@@ -149,7 +155,8 @@ def ratio_text(ratio: Interval | None) -> str:
         return ""
     if not ratio.known:
         return f"x{ratio.estimate:.3f}"
-    return f"x{ratio.estimate:.3g} {ratio.low:.3g}..{ratio.high:.3g}"
+    text = f"x{ratio.estimate:.3g} {ratio.low:.3g}..{ratio.high:.3g}"
+    return text if len(text) < COLUMN else f"x{ratio.estimate:.3g} too wide"
 
 
 def rows(result: CellResult, names: list[str]) -> list[str]:

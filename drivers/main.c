@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* fdscale: the driver.  One program, one command a word. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "harness/clock.h"
 #include "harness/coordinate.h"
 #include "harness/event.h"
-#include "harness/kernel.h"
-#include "harness/number.h"
 #include "harness/options.h"
 #include "harness/workdir.h"
+#include "look.h"
 
 static const char usage[] =
 	"usage: fdscale COMMAND [flags]\n"
@@ -59,30 +56,6 @@ static const char run_usage[] =
 	"  fdscale run open-close --file shared --tasks 2\n"
 	"\n"
 	"Workloads and their own flags:\n";
-
-static int say(int status, const struct problem *p)
-{
-	if (status && p->text[0])
-		fprintf(stderr, "fdscale: %s\n", p->text);
-	return status;
-}
-
-static void print_workloads(FILE *to)
-{
-	const struct workload *const *w;
-
-	for_each_workload (w) {
-		const struct workload_option *o = (*w)->options;
-
-		if ((*w)->backend != BACKEND_KERNEL)
-			continue;
-		fprintf(to, "  %-14s %s\n", (*w)->name, (*w)->about);
-		for (; o < (*w)->options + WORKLOAD_OPTIONS && o->name; o++)
-			fprintf(to, "    --%s %s: %s (%s)\n", o->name,
-				o->choices ? o->choices : "N", o->about,
-				o->fallback);
-	}
-}
 
 /* Tasks behind a queue that one of them holds while it is preempted wait for
  * a time slice each: what is measured then is the scheduler. */
@@ -154,224 +127,6 @@ static int command_run(int argc, char **argv, uint64_t begun)
 	return say(status, &p);
 }
 
-/* "--json" and nothing else. */
-static int only_json(int argc, char **argv, bool *json, struct problem *p)
-{
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--json"))
-			return problem_set(p, USAGE, "%s: '%s' is not --json",
-					   argv[0], argv[i]);
-		*json = true;
-	}
-	return DONE;
-}
-
-static json_t *words_json(const struct variant_word *words)
-{
-	json_t *array = json_array();
-
-	for (; words->name; words++)
-		json_array_append_new(array,
-				      json_pack("{ss ss}", "name", words->name,
-						"about", words->about));
-	return array;
-}
-
-static json_t *workloads_json(void)
-{
-	json_t *array = json_array();
-	const struct workload *const *w;
-
-	for_each_workload (w) {
-		const struct workload_option *o = (*w)->options;
-		json_t *options = json_array();
-
-		for (; o < (*w)->options + WORKLOAD_OPTIONS && o->name; o++)
-			json_array_append_new(
-				options,
-				json_pack("{ss ss* ss ss}", "name", o->name,
-					  "choices", o->choices, "default",
-					  o->fallback, "about", o->about));
-		json_array_append_new(
-			array,
-			json_pack("{ss ss ss sb sb sb so}", "name", (*w)->name,
-				  "backend", backend_names[(*w)->backend],
-				  "about", (*w)->about, "fixed_work",
-				  !!((*w)->flags & WORKLOAD_FIXED),
-				  "processes_only",
-				  !!((*w)->flags & WORKLOAD_PROCESSES),
-				  "empty_table",
-				  !!((*w)->flags & WORKLOAD_EMPTY), "options",
-				  options));
-	}
-	return array;
-}
-
-static void print_words(const char *title, const struct variant_word *words)
-{
-	printf("%s\n", title);
-	for (; words->name; words++)
-		printf(strlen(words->about) < 56 ? "  %-22s %s\n"
-						 : "  %s\n      %s\n",
-		       words->name, words->about);
-}
-
-static int command_list(int argc, char **argv)
-{
-	struct problem p = {""};
-	struct utsname u;
-	bool json = false;
-	int status = only_json(argc, argv, &json, &p);
-
-	if (status)
-		return say(status, &p);
-	uname(&u);
-	if (json) {
-		json_line(json_pack("{so so so so ss ss}", "workloads",
-				    workloads_json(), "searches",
-				    words_json(variant_searches), "switches",
-				    words_json(variant_switches), "presets",
-				    words_json(variant_presets), "kernel",
-				    kernel_running(), "release", u.release));
-	} else {
-		printf("Workloads (on the kernel and on the model)\n");
-		print_workloads(stdout);
-		print_words("Searches", variant_searches);
-		print_words("Switches (SEARCH+SWITCH)", variant_switches);
-		print_words("Presets", variant_presets);
-		printf("The running kernel, %s: %s\n", u.release,
-		       kernel_running());
-	}
-	return say(stdout_close(&p), &p);
-}
-
-static int command_topology(int argc, char **argv)
-{
-	struct problem p = {""};
-	struct topology topology;
-	bool json = false;
-	int status = only_json(argc, argv, &json, &p);
-	json_t *object;
-
-	if (!status)
-		status = topology_load(&topology, &p);
-	if (status)
-		return say(status, &p);
-	object = topology_json(&topology);
-	if (json) {
-		json_line(object);
-	} else {
-		json_t *size;
-		size_t i;
-
-		printf("%lld packages, %lld NUMA nodes, %lld L3s, %lld cores, "
-		       "%lld PUs may be used (%s)\n",
-		       json_integer_value(json_object_get(object, "packages")),
-		       json_integer_value(json_object_get(object, "nodes")),
-		       json_integer_value(json_object_get(object, "l3s")),
-		       json_integer_value(json_object_get(object, "cores")),
-		       json_integer_value(json_object_get(object, "pus")),
-		       json_string_value(json_object_get(object, "source")));
-		json_array_foreach(json_object_get(object, "sizes"), i, size)
-			printf("%6lld tasks: %s\n",
-			       json_integer_value(
-				       json_object_get(size, "tasks")),
-			       json_string_value(
-				       json_object_get(size, "what")));
-		json_decref(object);
-	}
-	topology_free(&topology);
-	return say(stdout_close(&p), &p);
-}
-
-struct place_flags {
-	const char *policy;
-	uint64_t tasks;
-	bool oversubscribe;
-	bool json;
-};
-
-static int place_parse(int argc, char **argv, struct place_flags *f,
-		       struct problem *p)
-{
-	static const struct option flags[] = {
-		{"place", required_argument, NULL, 'p'},
-		{"tasks", required_argument, NULL, 't'},
-		{"oversubscribe", no_argument, NULL, 'o'},
-		{"json", no_argument, NULL, 'j'},
-		{0}};
-	int opt, status = DONE;
-
-	opterr = 0;
-	while (!status &&
-	       (opt = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
-		switch (opt) {
-		case 'p':
-			f->policy = optarg;
-			break;
-		case 't':
-			status = number_parse("--tasks", optarg, 1, TASKS_MAX,
-					      &f->tasks, p);
-			break;
-		case 'o':
-			f->oversubscribe = true;
-			break;
-		case 'j':
-			f->json = true;
-			break;
-		default:
-			status = problem_set(p, USAGE,
-					     "place: '%s': the flags are "
-					     "--place P --tasks N "
-					     "--oversubscribe --json",
-					     argv[optind - 1]);
-		}
-	}
-	if (!status && optind < argc)
-		status = problem_set(p, USAGE,
-				     "place: '%s' is one word too "
-				     "many",
-				     argv[optind]);
-	return status;
-}
-
-static int command_place(int argc, char **argv)
-{
-	struct place_flags f = {.policy = "compact", .tasks = 1};
-	struct problem p = {""};
-	struct topology topology;
-	struct placement placement;
-	int status = place_parse(argc, argv, &f, &p);
-
-	if (!status)
-		status = topology_load(&topology, &p);
-	if (status)
-		return say(status, &p);
-	status = place_tasks(&topology, f.policy, f.tasks, f.oversubscribe,
-			     &placement, &p);
-	if (!status) {
-		json_t *pus = json_array();
-
-		for (unsigned int i = 0; i < placement.tasks; i++) {
-			json_array_append_new(pus,
-					      json_integer(placement.pus[i]));
-			if (!f.json)
-				printf("%s%d", i ? " " : "", placement.pus[i]);
-		}
-		if (f.json)
-			json_line(json_pack("{so}", "pus", pus));
-		else
-			printf("\n");
-		if (!f.json)
-			json_decref(pus);
-		placement_free(&placement);
-	}
-	topology_free(&topology);
-	if (!status)
-		status = stdout_close(&p);
-	return say(status, &p);
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t begun = clock_ns();
@@ -379,6 +134,8 @@ int main(int argc, char **argv)
 
 	if (!strcmp(command, "run"))
 		return command_run(argc - 1, argv + 1, begun);
+	if (!strcmp(command, "check"))
+		return command_check(argc - 1, argv + 1);
 	if (!strcmp(command, "list"))
 		return command_list(argc - 1, argv + 1);
 	if (!strcmp(command, "topology"))

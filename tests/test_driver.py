@@ -83,8 +83,8 @@ def test_inherited_descriptors_do_not_matter() -> None:
     high = os.dup2(0, 1000)
     try:
         done = subprocess.run(
-            [BUILD / "fdscale", "run", "dup-close", "--table-size", "64", *SHORT]
-            + ["--json"],
+            [str(BUILD / "fdscale"), "run", "dup-close", "--json", *SHORT]
+            + ["--table-size", "64"],
             capture_output=True,
             text=True,
             pass_fds=[high],
@@ -144,7 +144,9 @@ def test_soft_limit_is_raised_in_the_child(fdscale: Run) -> None:
         (("measure",), ["measure", "run"]),
     ],
 )
-def test_wrong_words_are_named(fdscale: Run, words: tuple[str, ...], named: list[str]):
+def test_wrong_words_are_named(
+    fdscale: Run, words: tuple[str, ...], named: list[str]
+) -> None:
     """Status 2, one line with the word and the right ones, nothing on stdout."""
     done = fdscale(*words)
     assert done.returncode == 2, done.stderr

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The commands that measure nothing: check, list, topology, place. */
+#include "look.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "harness/check.h"
+#include "harness/event.h"
+#include "harness/kernel.h"
+#include "harness/number.h"
+#include "harness/options.h"
+
+int say(int status, const struct problem *p)
+{
+	if (status && p->text[0])
+		fprintf(stderr, "fdscale: %s\n", p->text);
+	return status;
+}
+
+void print_workloads(FILE *to)
+{
+	const struct workload *const *w;
+
+	for_each_workload (w) {
+		const struct workload_option *o = (*w)->options;
+
+		if ((*w)->backend != BACKEND_KERNEL)
+			continue;
+		fprintf(to, "  %-14s %s\n", (*w)->name, (*w)->about);
+		for (; o < (*w)->options + WORKLOAD_OPTIONS && o->name; o++)
+			fprintf(to, "    --%s %s: %s (%s)\n", o->name,
+				o->choices ? o->choices : "N", o->about,
+				o->fallback);
+	}
+}
+
+/* "--json" and nothing else. */
+static int only_json(int argc, char **argv, bool *json, struct problem *p)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--json"))
+			return problem_set(p, USAGE, "%s: '%s' is not --json",
+					   argv[0], argv[i]);
+		*json = true;
+	}
+	return DONE;
+}
+
+struct check_flags {
+	bool model;
+	bool json;
+	char *variants; /* NULL: the running kernel, or all that conform */
+};
+
+static int check_parse(int argc, char **argv, struct check_flags *f,
+		       struct problem *p)
+{
+	static const struct option flags[] = {
+		{"backend", required_argument, NULL, 'b'},
+		{"variant", required_argument, NULL, 'v'},
+		{"json", no_argument, NULL, 'j'},
+		{0}};
+	int opt;
+
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
+		if (opt == 'b' &&
+		    (!strcmp(optarg, "kernel") || !strcmp(optarg, "model")))
+			f->model = optarg[0] == 'm';
+		else if (opt == 'b')
+			return problem_set(p, USAGE,
+					   "--backend: '%s' is not one of: "
+					   "kernel model",
+					   optarg);
+		else if (opt == 'v')
+			f->variants = strdup(optarg);
+		else if (opt == 'j')
+			f->json = true;
+		else
+			return problem_set(p, USAGE,
+					   "check: '%s': the flags are "
+					   "--backend B --variant V --json",
+					   argv[optind - 1]);
+	}
+	if (optind < argc)
+		return problem_set(p, USAGE, "check: '%s' is one word too many",
+				   argv[optind]);
+	return DONE;
+}
+
+static void check_print(const char *name, const struct check_result *results,
+			int broken, const char *why)
+{
+	printf("%s: %zu of %zu rules kept%s%s\n", name,
+	       check_rule_count - broken, check_rule_count, why ? "; " : "",
+	       why ? why : "");
+	for (size_t i = 0; i < check_rule_count; i++)
+		if (!results[i].ok)
+			printf("  broken: %s (%s)\n      %s\n", results[i].rule,
+			       results[i].demands, results[i].detail);
+}
+
+static void check_json(const char *name, bool model,
+		       const struct check_result *results, const char *why)
+{
+	json_t *rules = json_array(), *broken = json_array();
+
+	for (size_t i = 0; i < check_rule_count; i++) {
+		const struct check_result *r = &results[i];
+
+		json_array_append_new(rules, json_pack("{ss ss sb ss}", "rule",
+						       r->rule, "demands",
+						       r->demands, "ok", r->ok,
+						       "detail", r->detail));
+		if (!r->ok)
+			json_array_append_new(broken, json_string(r->rule));
+	}
+	json_line(json_pack("{ss ss so so ss*}", "variant", name, "backend",
+			    backend_names[model], "broken", broken, "rules",
+			    rules, "nonconforming", why));
+}
+
+/* All rules on one variant (NULL: the kernel). */
+static int check_one(const char *name, const struct variant *v, bool json,
+		     struct problem *p)
+{
+	struct check_result *results =
+		calloc(check_rule_count, sizeof(*results));
+	const char *why = v ? variant_nonconforming(v) : NULL;
+	int broken = -1;
+
+	if (results)
+		broken = check_rules(v, results, p);
+	else
+		problem_set(p, COULD_NOT, "no memory");
+
+	if (broken >= 0 && json)
+		check_json(name, v, results, why);
+	else if (broken >= 0)
+		check_print(name, results, broken, why);
+	free(results);
+	return broken < 0 ? COULD_NOT : broken ? ANSWER_NO : DONE;
+}
+
+static int check_model(char *list, bool json, struct problem *p)
+{
+	const char *names[VARIANTS_MAX];
+	unsigned int n = 0;
+	char *save = NULL;
+	int worst = DONE;
+
+	if (!list)
+		n = options_all_variants(names, VARIANTS_MAX);
+	for (char *w = list ? strtok_r(list, ",", &save) : NULL;
+	     w && n < VARIANTS_MAX; w = strtok_r(NULL, ",", &save))
+		names[n++] = w;
+	for (unsigned int i = 0; i < n; i++)
+		if (!variant_find(names[i], FILES_LOCK_QUEUED, false, p))
+			return USAGE;
+	for (unsigned int i = 0; i < n; i++) {
+		const struct variant *v =
+			variant_find(names[i], FILES_LOCK_QUEUED, false, p);
+		int status = check_one(variant_name(v), v, json, p);
+
+		if (status > worst)
+			worst = status;
+	}
+	return worst;
+}
+
+int command_check(int argc, char **argv)
+{
+	struct check_flags f = {0};
+	struct problem p = {""};
+	int status = check_parse(argc, argv, &f, &p);
+
+	if (status)
+		return say(status, &p);
+	if (f.model)
+		status = check_model(f.variants, f.json, &p);
+	else if (f.variants && strcmp(f.variants, kernel_running()))
+		status = problem_set(&p, COULD_NOT,
+				     "--variant: the running kernel is %s, not "
+				     "%s; --backend model has all",
+				     kernel_running(), f.variants);
+	else
+		status = check_one(kernel_running(), NULL, f.json, &p);
+	free(f.variants);
+	if (!status)
+		status = stdout_close(&p);
+	return say(status, &p);
+}
+
+static json_t *words_json(const struct variant_word *words)
+{
+	json_t *array = json_array();
+
+	for (; words->name; words++)
+		json_array_append_new(array,
+				      json_pack("{ss ss}", "name", words->name,
+						"about", words->about));
+	return array;
+}
+
+static json_t *workloads_json(void)
+{
+	json_t *array = json_array();
+	const struct workload *const *w;
+
+	for_each_workload (w) {
+		const struct workload_option *o = (*w)->options;
+		json_t *options = json_array();
+
+		for (; o < (*w)->options + WORKLOAD_OPTIONS && o->name; o++)
+			json_array_append_new(
+				options,
+				json_pack("{ss ss* ss ss}", "name", o->name,
+					  "choices", o->choices, "default",
+					  o->fallback, "about", o->about));
+		json_array_append_new(
+			array,
+			json_pack("{ss ss ss sb sb sb so}", "name", (*w)->name,
+				  "backend", backend_names[(*w)->backend],
+				  "about", (*w)->about, "fixed_work",
+				  !!((*w)->flags & WORKLOAD_FIXED),
+				  "processes_only",
+				  !!((*w)->flags & WORKLOAD_PROCESSES),
+				  "empty_table",
+				  !!((*w)->flags & WORKLOAD_EMPTY), "options",
+				  options));
+	}
+	return array;
+}
+
+static void print_words(const char *title, const struct variant_word *words)
+{
+	printf("%s\n", title);
+	for (; words->name; words++)
+		printf(strlen(words->about) < 56 ? "  %-22s %s\n"
+						 : "  %s\n      %s\n",
+		       words->name, words->about);
+}
+
+int command_list(int argc, char **argv)
+{
+	struct problem p = {""};
+	struct utsname u;
+	bool json = false;
+	int status = only_json(argc, argv, &json, &p);
+
+	if (status)
+		return say(status, &p);
+	uname(&u);
+	if (json) {
+		json_line(json_pack("{so so so so ss ss}", "workloads",
+				    workloads_json(), "searches",
+				    words_json(variant_searches), "switches",
+				    words_json(variant_switches), "presets",
+				    words_json(variant_presets), "kernel",
+				    kernel_running(), "release", u.release));
+	} else {
+		printf("Workloads (on the kernel and on the model)\n");
+		print_workloads(stdout);
+		print_words("Searches", variant_searches);
+		print_words("Switches (SEARCH+SWITCH)", variant_switches);
+		print_words("Presets", variant_presets);
+		printf("The running kernel, %s: %s\n", u.release,
+		       kernel_running());
+	}
+	return say(stdout_close(&p), &p);
+}
+
+int command_topology(int argc, char **argv)
+{
+	struct problem p = {""};
+	struct topology topology;
+	bool json = false;
+	int status = only_json(argc, argv, &json, &p);
+	json_t *object;
+
+	if (!status)
+		status = topology_load(&topology, &p);
+	if (status)
+		return say(status, &p);
+	object = topology_json(&topology);
+	if (json) {
+		json_line(object);
+	} else {
+		json_t *size;
+		size_t i;
+
+		printf("%lld packages, %lld NUMA nodes, %lld L3s, %lld cores, "
+		       "%lld PUs may be used (%s)\n",
+		       json_integer_value(json_object_get(object, "packages")),
+		       json_integer_value(json_object_get(object, "nodes")),
+		       json_integer_value(json_object_get(object, "l3s")),
+		       json_integer_value(json_object_get(object, "cores")),
+		       json_integer_value(json_object_get(object, "pus")),
+		       json_string_value(json_object_get(object, "source")));
+		json_array_foreach(json_object_get(object, "sizes"), i, size)
+			printf("%6lld tasks: %s\n",
+			       json_integer_value(
+				       json_object_get(size, "tasks")),
+			       json_string_value(
+				       json_object_get(size, "what")));
+		json_decref(object);
+	}
+	topology_free(&topology);
+	return say(stdout_close(&p), &p);
+}
+
+struct place_flags {
+	const char *policy;
+	uint64_t tasks;
+	bool oversubscribe;
+	bool json;
+};
+
+static int place_parse(int argc, char **argv, struct place_flags *f,
+		       struct problem *p)
+{
+	static const struct option flags[] = {
+		{"place", required_argument, NULL, 'p'},
+		{"tasks", required_argument, NULL, 't'},
+		{"oversubscribe", no_argument, NULL, 'o'},
+		{"json", no_argument, NULL, 'j'},
+		{0}};
+	int opt, status = DONE;
+
+	opterr = 0;
+	while (!status &&
+	       (opt = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
+		switch (opt) {
+		case 'p':
+			f->policy = optarg;
+			break;
+		case 't':
+			status = number_parse("--tasks", optarg, 1, TASKS_MAX,
+					      &f->tasks, p);
+			break;
+		case 'o':
+			f->oversubscribe = true;
+			break;
+		case 'j':
+			f->json = true;
+			break;
+		default:
+			status = problem_set(p, USAGE,
+					     "place: '%s': the flags are "
+					     "--place P --tasks N "
+					     "--oversubscribe --json",
+					     argv[optind - 1]);
+		}
+	}
+	if (!status && optind < argc)
+		status = problem_set(p, USAGE,
+				     "place: '%s' is one word too "
+				     "many",
+				     argv[optind]);
+	return status;
+}
+
+int command_place(int argc, char **argv)
+{
+	struct place_flags f = {.policy = "compact", .tasks = 1};
+	struct problem p = {""};
+	struct topology topology;
+	struct placement placement;
+	int status = place_parse(argc, argv, &f, &p);
+
+	if (!status)
+		status = topology_load(&topology, &p);
+	if (status)
+		return say(status, &p);
+	status = place_tasks(&topology, f.policy, f.tasks, f.oversubscribe,
+			     &placement, &p);
+	if (!status) {
+		json_t *pus = json_array();
+
+		for (unsigned int i = 0; i < placement.tasks; i++) {
+			json_array_append_new(pus,
+					      json_integer(placement.pus[i]));
+			if (!f.json)
+				printf("%s%d", i ? " " : "", placement.pus[i]);
+		}
+		if (f.json)
+			json_line(json_pack("{so}", "pus", pus));
+		else
+			printf("\n");
+		if (!f.json)
+			json_decref(pus);
+		placement_free(&placement);
+	}
+	topology_free(&topology);
+	if (!status)
+		status = stdout_close(&p);
+	return say(status, &p);
+}
