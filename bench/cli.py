@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from bench import doctor, drive, reproduce, topo
 from bench.plan import Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
-from bench.sweep import Sweep
+from bench.sweep import Sweep, resumed
 
 ABOUT = """\
 Which way of finding the lowest free file descriptor is faster, for this load
@@ -113,6 +113,7 @@ def add_sweep(commands: Any) -> None:
     p.add_argument("--quick", action="store_true", help="under 50 s on 2 cores")
     p.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N")
     p.add_argument("--out", type=Path, metavar="DIR", help="the results folder")
+    p.add_argument("--resume", type=Path, metavar="DIR", help="run what is missing")
     p.add_argument("--dry-run", action="store_true", help="print, measure nothing")
     p.add_argument("--json", action="store_true")
     p.add_argument("-q", "--quiet", action="store_true")
@@ -154,6 +155,9 @@ def plan_from(args: argparse.Namespace) -> Plan:
 
 def sweep(args: argparse.Namespace) -> int:
     """./run.py sweep."""
+    if args.resume:
+        work = resumed(args.resume, args.quiet, args.verbose)
+        return work.run(args.resume, args.json, resume=True)
     work = Sweep(plan_from(args), args.quiet, args.verbose)
     if args.dry_run:
         print(work.dry_run())

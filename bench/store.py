@@ -24,21 +24,31 @@ def write_whole(path: Path, text: str) -> None:
         raise Problem(COULD_NOT, f"{path}: {e.strerror}") from None
 
 
-class Store:
-    """A results folder: made here, and refused when there and not empty."""
+def set_torn_aside(path: Path) -> None:
+    """A last line without its end moves to results.torn: the next one needs a start."""
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        with open(path.with_suffix(".torn"), "ab") as torn:
+            torn.write(data[whole:] + b"\n")
+        with open(path, "r+b") as results:
+            results.truncate(whole)
 
-    def __init__(self, folder: Path) -> None:
+
+class Store:
+    """A results folder: made here, or, to resume, added to."""
+
+    def __init__(self, folder: Path, resume: bool = False) -> None:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            used = any(folder.iterdir())
-        except OSError as e:
-            raise Problem(USAGE, f"--out {folder}: {e.strerror}") from None
-        if used:
-            raise Problem(
-                USAGE, f"--out {folder}: not empty; name a new folder, or --resume it"
-            )
-        try:
+            if not resume and any(folder.iterdir()):
+                raise Problem(
+                    USAGE,
+                    f"--out {folder}: not empty; name a new folder, or --resume it",
+                )
+            if resume:
+                set_torn_aside(folder / RESULTS)
             self.file = open(folder / RESULTS, "a", encoding="utf-8")
         except OSError as e:
             raise Problem(USAGE, f"--out {folder}: {e.strerror}") from None

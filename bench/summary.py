@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -15,7 +16,6 @@ from bench.stats import Fairness, Interval, Verdict
 WIDTH = 80
 ACROSS = 4  # variants side by side
 COLUMN = 18
-SKEWED = 0.01  # of a window, the start skew that is worth a note
 
 
 @dataclass
@@ -28,6 +28,7 @@ class Judged:
     fairness: Fairness  # of the tasks' shares: 1 is an equal one
     windows: int
     disturbed: int  # windows with involuntary context switches
+    skewed: int  # windows whose tasks did not start together
     bimodal: bool
 
 
@@ -88,6 +89,7 @@ def judge_variant(
         stats.fairness(shares(task_totals(good, variant))),
         len(windows),
         sum(w["switches"] > 0 for w in windows),
+        sum(w["skewed"] for w in windows),
         len(windows) >= 20 and stats.bimodal([w["rate"] for w in windows]),
     )
 
@@ -217,36 +219,47 @@ def header(names: list[str]) -> str:
 
 def wrapped(text: str, indent: str = "  ") -> str:
     """A note within the width."""
-    import textwrap
-
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
+NAMED = 4  # cells named in a note; the others are counted
+
+
 def notes(results: list[CellResult], planned_runs: int) -> list[str]:
-    """What a reader must know before believing a table."""
-    found = []
+    """What a reader must know before believing a table: a line a kind of trouble."""
+    found: dict[str, list[str]] = {}
+
+    def note(what: str, where: str) -> None:
+        found.setdefault(what, []).append(where)
+
     for r in results:
         name = str(r.cell)
         for variant, j in r.variants.items():
             if j.fairness.starved:
-                found.append(
-                    f"{name}: {variant} starves tasks: the least busy did "
-                    f"{j.fairness.least:.2f} of a fair share"
-                )
+                share = f"{variant} {j.fairness.least:.2f} in {name}"
+                note("Starved tasks (the least busy's share)", share)
             if j.bimodal:
-                found.append(f"{name}: {variant} has two modes: do not trust a mean")
+                note("Two modes: do not trust one number", f"{variant} in {name}")
         disturbed = sum(j.disturbed for j in r.variants.values())
+        skewed = sum(j.skewed for j in r.variants.values())
         windows = sum(j.windows for j in r.variants.values())
-        if windows and disturbed > windows / 10 and r.cell.tasks:
-            found.append(
-                f"{name}: {disturbed} of {windows} windows had involuntary switches"
-            )
+        if windows and disturbed > windows / 10:
+            share = f"{100 * disturbed // windows}% in {name}"
+            note("Windows with involuntary context switches", share)
+        if skewed:
+            note("Windows whose tasks started over 1% apart", f"{skewed} in {name}")
         in_flight = r.cell.tasks * 2 + 3
         if r.cell.mode == "threads" and r.cell.hold == "none" and in_flight > 64:
-            found.append(f"{name}: hold none no longer stays within word 0")
+            note("Hold none does not stay within word 0", name)
         if r.variants and r.runs < planned_runs:
-            found.append(f"{name}: {r.runs} of {planned_runs} runs")
-    return found
+            note(
+                "Fewer good runs than planned", f"{r.runs} of {planned_runs} in {name}"
+            )
+    lines = []
+    for what, where in found.items():
+        more = f"; and {len(where) - NAMED} more" if len(where) > NAMED else ""
+        lines.append(f"{what}: {'; '.join(where[:NAMED])}{more}")
+    return lines
 
 
 def comparisons(results: list[CellResult]) -> str:
@@ -258,7 +271,8 @@ def comparisons(results: list[CellResult]) -> str:
         if j.ratio and j.ratio.known and r.runs >= stats.MIN_RUNS
     ]
     if not made:
-        return "No comparison: the kernel backend has the running kernel's form only."
+        why = f"no cell has two variants and {stats.MIN_RUNS} runs"
+        return f"No comparison: {why} (the kernel backend has the running form only)."
     excluding = sum(ratio.excludes(1) for ratio in made)
     chance = stats.expected_false(len(made))
     return (

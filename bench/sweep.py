@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from bench import drive, figures, stats, summary
-from bench.host import read_host
+from bench.host import load_host, read_host
 from bench.plan import Cell, Plan, expand, variants_for
-from bench.problem import COULD_NOT, DONE, INTERRUPTED, Problem
+from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.progress import Progress, duration
-from bench.store import Store, write_whole
+from bench.store import Store, load, write_whole
 
 START_UP = 0.08  # seconds of a run outside its windows, until one was seen
 SETTLING = 1.07  # a window with its settling and the wait between, over itself
@@ -108,10 +108,12 @@ class Sweep:
         known = sorted({w["name"] for w in self.listing["workloads"]})
         wrong = [w for w in (*self.plan.workload, *self.plan.options) if w not in known]
         if wrong:
-            raise Problem(2, f"no workload '{wrong[0]}'; there are: {' '.join(known)}")
+            raise Problem(
+                USAGE, f"no workload '{wrong[0]}'; there are: {' '.join(known)}"
+            )
         if self.plan.baseline and self.plan.baseline not in self.plan.variant:
             raise Problem(
-                2,
+                USAGE,
                 f"--baseline: '{self.plan.baseline}' is not among the variants "
                 f"{','.join(self.plan.variant)}",
             )
@@ -130,9 +132,10 @@ class Sweep:
         return "\n".join(lines)
 
     def measure(self, store: Store) -> int:
-        """All runs; DONE or INTERRUPTED.  What was measured is in the store."""
+        """All runs that are missing; DONE or INTERRUPTED.  All is in the store."""
         rng = random.Random(self.plan.seed)
-        pace = Pace(self.plan, len(self.cells) * self.plan.runs)
+        done = self.done()
+        pace = Pace(self.plan, len(self.cells) * self.plan.runs - len(done))
         run = 0
         try:
             while run < self.plan.runs or self.plan.precision:
@@ -141,15 +144,25 @@ class Sweep:
                     break
                 rng.shuffle(todo)
                 for cell in todo:
+                    seed = rng.getrandbits(32)
                     if pace.over():
                         break
-                    self.one(cell, run, store, pace, rng.getrandbits(32))
+                    if (cell, run) not in done:
+                        self.one(cell, run, store, pace, seed)
                 run += 1
         except KeyboardInterrupt:
             return INTERRUPTED
         finally:
             self.progress.clear()
         return DONE
+
+    def done(self) -> set[tuple[Cell, int]]:
+        """The runs that are on record and whole; a failed one is made again."""
+        return {
+            (Cell.from_dict(r["cell"]), r["run"])
+            for r in self.records
+            if not r["error"]
+        }
 
     def one(self, cell: Cell, run: int, store: Store, pace: Pace, seed: int) -> None:
         """One run of one cell."""
@@ -195,23 +208,26 @@ class Sweep:
             "kernel": f"{self.listing['release']} ({self.listing['kernel']})",
         }
 
-    def collect(self, out: Path) -> int:
-        """Measure into a new results folder; DONE, COULD_NOT or INTERRUPTED."""
-        store = Store(out)
+    def collect(self, out: Path, resume: bool = False) -> int:
+        """Measure into a results folder; DONE, COULD_NOT or INTERRUPTED."""
+        store = Store(out, resume)
         self.host = read_host()
-        write_whole(out / "host.json", json.dumps(self.host, indent=1) + "\n")
-        store.add({"schema": 1, "type": "plan", "plan": asdict(self.plan)})
+        if not resume:
+            write_whole(out / "host.json", json.dumps(self.host, indent=1) + "\n")
+            store.add({"schema": 1, "type": "plan", "plan": asdict(self.plan)})
         try:
             status = self.measure(store)
         finally:
             store.close()
-        if status == DONE and any(r["error"] for r in self.records):
-            return COULD_NOT
+        whole = self.done()
+        failed = [r for r in self.records if r["error"]]
+        if any((Cell.from_dict(r["cell"]), r["run"]) not in whole for r in failed):
+            return status or COULD_NOT
         return status
 
-    def run(self, out: Path, as_json: bool = False) -> int:
+    def run(self, out: Path, as_json: bool = False, resume: bool = False) -> int:
         """Measure, draw, summarise; the exit status."""
-        status = self.collect(out)
+        status = self.collect(out, resume)
         line = self.host_line(self.host)
         results = summary.judge(self.records, self.plan.baseline)
         title = f"{line['machine']}, kernel {line['kernel']}"
@@ -234,3 +250,27 @@ class Sweep:
         if trouble:
             raise trouble
         return status
+
+
+def resumed(folder: Path, quiet: bool, verbose: bool) -> Sweep:
+    """The sweep whose results are in the folder, with what it measured already.
+
+    Raises Problem(USAGE) where that is no sweep's folder, or the host has changed:
+    runs of two boots or kernels are not runs of one cell.
+    """
+    records = load(folder)
+    plans = [r["plan"] for r in records if r["type"] == "plan"]
+    if not plans:
+        raise Problem(USAGE, f"--resume {folder}: no plan in it")
+    old = load_host(folder / "host.json")["kernel"]
+    new = read_host()["kernel"]
+    for key in ("release", "boot_id"):
+        if old[key] != new[key]:
+            raise Problem(
+                USAGE,
+                f"--resume {folder}: {key} was {old[key]}, is {new[key]}: sweep into a "
+                "new folder and compare",
+            )
+    work = Sweep(Plan(**plans[0]), quiet, verbose)
+    work.records = [r for r in records if r["type"] == "run"]
+    return work

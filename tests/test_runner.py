@@ -79,6 +79,35 @@ def test_interrupted(tmp_path: Path, stop: signal.Signals) -> None:
     assert not list(Path("/tmp").glob("fdscale-run-*"))
 
 
+def test_resume_runs_what_is_missing(run_py: Run, tmp_path: Path) -> None:
+    """A torn last line is set aside, no run is made twice, the rest is made."""
+    out = tmp_path / "o"
+    words = ("sweep", *SMALL, "--backend", "model", "--hold", "none", "--runs", "3")
+    assert run_py(*words, "--max-time", "3", "--out", str(out)).returncode == 0
+    results = out / "results.jsonl"
+    lines = results.read_text().splitlines(keepends=True)
+    assert len(lines) == 4
+    results.write_text("".join(lines[:2]) + lines[2][: len(lines[2]) // 2])
+    done = run_py("sweep", "--resume", str(out))
+    assert done.returncode == 0, done.stderr
+    kept = results.read_text().splitlines(keepends=True)
+    assert kept[:2] == lines[:2]
+    assert [json.loads(line)["run"] for line in kept[1:]] == [0, 1, 2]
+    assert (out / "results.torn").read_text() == lines[2][: len(lines[2]) // 2] + "\n"
+
+
+def test_resume_refuses_another_boot(run_py: Run, tmp_path: Path) -> None:
+    """Runs of two boots are not runs of one cell."""
+    out = tmp_path / "o"
+    words = ("sweep", *SMALL, "--backend", "model", "--hold", "none", "--runs", "1")
+    assert run_py(*words, "--max-time", "1", "--out", str(out)).returncode == 0
+    host = json.loads((out / "host.json").read_text())
+    host["kernel"]["boot_id"] = "another"
+    (out / "host.json").write_text(json.dumps(host))
+    done = run_py("sweep", "--resume", str(out))
+    assert done.returncode == 2 and "boot_id" in done.stderr
+
+
 def test_other_cells_go_on(run_py: Run, tmp_path: Path) -> None:
     """A hold beyond the limits is refused with what binds; the status tells."""
     words = ("sweep", *SMALL, "--backend", "kernel", "--runs", "1", "--max-time", "2")
