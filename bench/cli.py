@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import doctor, drive, reproduce, topo
+from bench import compare, doctor, drive, reproduce, topo
 from bench.plan import Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.sweep import Sweep, resumed
@@ -184,9 +184,51 @@ def add_reproduce(commands: Any) -> None:
 
 def add_doctor(commands: Any) -> None:
     """`doctor` and its flags."""
-    p = commands.add_parser("doctor", help="is this host fit to measure on?")
+    p = commands.add_parser(
+        "doctor",
+        help="is this host fit to measure on?",
+        epilog="examples:\n  ./run.py doctor\n"
+        "  ./run.py doctor --fix -- ./run.py sweep --quick\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     p.add_argument("--json", action="store_true")
-    p.set_defaults(call=lambda a: doctor.doctor(as_lines=a.json))
+    p.add_argument(
+        "--fix",
+        action="store_true",
+        help="change what is reversible while COMMAND runs (or until Enter), then "
+        "put it back",
+    )
+    p.add_argument("command", nargs="*", metavar="COMMAND")
+    p.set_defaults(
+        call=lambda a: doctor.doctor(a.json, a.fix, command=tuple(a.command))
+    )
+
+
+def add_compare(commands: Any) -> None:
+    """`compare` and its flags."""
+    p = commands.add_parser(
+        "compare",
+        help="result folders against each other, or variants inside one",
+        epilog="examples:\n  ./run.py compare results/before results/after\n"
+        "  ./run.py compare results/x --baseline stock-6.12 --format markdown\n"
+        "  ./run.py compare A B --fail-if-slower 1%\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("folder", nargs="+", type=Path, metavar="DIR")
+    p.add_argument("--baseline", metavar="V", help="variant or folder compared with")
+    p.add_argument("--format", default="text", choices=compare.FORMATS, metavar="F")
+    p.add_argument("--fail-if-slower", metavar="P%%", help="1 when slower by more")
+    p.set_defaults(call=compared)
+
+
+def compared(args: argparse.Namespace) -> int:
+    """./run.py compare."""
+    limit = args.fail_if_slower
+    if limit is not None:
+        limit = parse_percent("--fail-if-slower", limit)
+    text, status = compare.compare(args.folder, args.baseline, args.format, limit)
+    print(text)
+    return status
 
 
 def listing(args: argparse.Namespace) -> int:
@@ -237,6 +279,7 @@ def parser() -> Parser:
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     add_sweep(commands)
     add_reproduce(commands)
+    add_compare(commands)
     add_topo(commands)
     add_doctor(commands)
     p = commands.add_parser("list", help="workloads, variants, switches, presets")

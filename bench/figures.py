@@ -44,10 +44,13 @@ def series(cells: list[CellResult], kind: str) -> list[plot.Series]:
 
 
 def marks(topology: dict[str, Any], cells: list[CellResult]) -> list[plot.Mark]:
-    """Where a package, a node, the cores are full, within what was measured."""
+    """Where a package, a node, the cores are full, within what was measured.
+
+    Of what fills up at one number of tasks, the largest is named.
+    """
     most = max(r.cell.tasks for r in cells)
     return [
-        plot.Mark(float(s["tasks"]), str(s["what"]))
+        plot.Mark(float(s["tasks"]), str(s["what"]).split(", ")[-1])
         for s in topology["sizes"]
         if 1 < s["tasks"] <= most
     ]

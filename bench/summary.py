@@ -29,6 +29,7 @@ class Judged:
     windows: int
     disturbed: int  # windows with involuntary context switches
     skewed: int  # windows whose tasks did not start together
+    redone: int  # windows that the driver did again
     bimodal: bool
 
 
@@ -90,7 +91,8 @@ def judge_variant(
         len(windows),
         sum(w["switches"] > 0 for w in windows),
         sum(w["skewed"] for w in windows),
-        len(windows) >= 20 and stats.bimodal([w["rate"] for w in windows]),
+        sum(w["redone"] > 0 for w in windows),
+        two_modes(rates),
     )
 
 
@@ -152,13 +154,15 @@ def short_word(judged: Judged, runs: int) -> str:
 
 
 def ratio_text(ratio: Interval | None) -> str:
-    """x1.234 and the bounds."""
-    if ratio is None:
-        return ""
-    if not ratio.known:
-        return f"x{ratio.estimate:.3f}"
-    text = f"x{ratio.estimate:.3g} {ratio.low:.3g}..{ratio.high:.3g}"
-    return text if len(text) < COLUMN else f"x{ratio.estimate:.3g} too wide"
+    """x1.234 ±0.5%: the bounds are equally far on the log scale."""
+    return "" if ratio is None else f"x{ratio.estimate:.4g}{percent(ratio)}"
+
+
+def two_modes(runs: list[list[float]]) -> bool:
+    """Whether the windows within runs fall into two heaps, whatever the runs do."""
+    levels = [stats.run_rate(run) for run in runs]
+    within = [rate / level for run, level in zip(runs, levels) for rate in run]
+    return stats.bimodal(within)
 
 
 def rows(result: CellResult, names: list[str]) -> list[str]:
@@ -239,13 +243,20 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
                 share = f"{variant} {j.fairness.least:.2f} in {name}"
                 note("Starved tasks (the least busy's share)", share)
             if j.bimodal:
-                note("Two modes: do not trust one number", f"{variant} in {name}")
+                note(
+                    "Windows in two heaps: no one number tells it",
+                    f"{variant} in {name}",
+                )
         disturbed = sum(j.disturbed for j in r.variants.values())
         skewed = sum(j.skewed for j in r.variants.values())
+        redone = sum(j.redone for j in r.variants.values())
         windows = sum(j.windows for j in r.variants.values())
         if windows and disturbed > windows / 10:
             share = f"{100 * disturbed // windows}% in {name}"
             note("Windows with involuntary context switches", share)
+        if windows and redone > windows / 10:
+            share = f"{100 * redone // windows}% in {name}"
+            note("Windows done again: no common start, or nothing done", share)
         if skewed:
             note("Windows whose tasks started over 1% apart", f"{skewed} in {name}")
         in_flight = r.cell.tasks * 2 + 3

@@ -25,6 +25,7 @@ def window(variant: str, block: int, ops: list[int]) -> dict[str, Any]:
         "rate": rate,
         "switches": 0,
         "skewed": False,
+        "redone": 0,
     }
 
 

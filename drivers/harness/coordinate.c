@@ -274,8 +274,9 @@ static void collect(struct coordinator *c, uint64_t from, uint64_t until)
 
 /*
  * One window of @variant into c->window, done again while its start is not
- * common to all.  Tasks that outnumber the PUs cannot start together; on a host
- * too busy for it the last try is kept, and marked.
+ * common to all, or none did anything (a lock's holder lost its CPU for all of
+ * it).  Tasks that outnumber the PUs cannot start together; on a host too busy
+ * for it the last try is kept, and marked.
  */
 static int measure_window(struct coordinator *c, unsigned int variant,
 			  uint64_t ns, struct problem *p)
@@ -302,7 +303,8 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 		collect(c, sh->from, sh->until);
 		c->window.redone = redone;
 		c->window.skewed = c->window.skew_ns * 100 > ns;
-		if (!c->window.skewed || c->run->oversubscribe ||
+		if ((c->window.rate > 0 &&
+		     (!c->window.skewed || c->run->oversubscribe)) ||
 		    redone == REDO_MOST)
 			return DONE;
 		if (c->lead * 2 < LEAD_MOST)
@@ -388,6 +390,8 @@ static int block(struct coordinator *c, unsigned int number, uint64_t ns,
 		c->window.block = number;
 		c->recorded_ns += c->window.ns;
 		event_window(c->run, &c->window, &c->tally);
+		if (stdout_failed())
+			return stdout_close(p);
 	}
 	return DONE;
 }

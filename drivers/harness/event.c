@@ -9,18 +9,30 @@
 
 #include "kernel.h"
 
+/* errno of the first write that failed: later ones only say "again". */
+static int stdout_error;
+
 void json_line(json_t *object)
 {
 	json_dumpf(object, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
 	putchar('\n');
-	fflush(stdout);
+	if (fflush(stdout) && !stdout_error)
+		stdout_error = errno;
 	json_decref(object);
+}
+
+bool stdout_failed(void)
+{
+	return stdout_error;
 }
 
 int stdout_close(struct problem *p)
 {
-	if (fflush(stdout) || ferror(stdout))
-		return problem_set(p, COULD_NOT, "stdout: %s", strerror(errno));
+	if (fflush(stdout) && !stdout_error)
+		stdout_error = errno;
+	if (stdout_error)
+		return problem_set(p, COULD_NOT, "stdout: %s",
+				   strerror(stdout_error));
 	return DONE;
 }
 

@@ -51,6 +51,9 @@ const char *remedy(int error);
 /* Print @object as a line, and drop the reference. */
 void json_line(json_t *object);
 
+/* Nobody takes what is printed: no use in going on. */
+bool stdout_failed(void);
+
 /* DONE, or COULD_NOT: stdout could not take all that was written. */
 int stdout_close(struct problem *p);
 
