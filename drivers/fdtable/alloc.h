@@ -5,7 +5,10 @@
  * a set of functions, which defines
  *   SET       the set's name, part of each function's
  *   SET_LOCK  FILES_LOCK_QUEUED or FILES_LOCK_TAS
- * and may define SET_SEARCHES, its own choice from SEARCHES.
+ * and may define
+ *   SET_SEARCHES     its own choice from SEARCHES
+ *   SET_AT_RUN_TIME  one function for each search, which looks at the switches
+ *                    as it runs: for tests
  */
 #include "searches.h"
 #include "set.h"
@@ -92,12 +95,12 @@ out:
 }
 
 #define ALLOC(id, shape, switches)                                             \
-	NOT_MERGED static int IN_SET(alloc_##id##_##switches)(                 \
+	NOT_MERGED static int ALLOC_NAME(id, switches)(                        \
 		struct files_task * t, unsigned int start, unsigned int end,   \
 		unsigned int flags)                                            \
 	{                                                                      \
 		return IN_SET(alloc)(t, start, end, flags, search_##id, shape, \
-				     switches);                                \
+				     ALLOC_SWITCHES(switches));                \
 	}
 #define ALL_SWITCHES(X, id, shape)                                             \
 	X(id, shape, 0)                                                        \
@@ -116,17 +119,33 @@ out:
 	X(id, shape, 13)                                                       \
 	X(id, shape, 14)                                                       \
 	X(id, shape, 15)
+
+/* Under a sanitizer nothing is measured: a sixteenth to compile will do. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#undef SET_AT_RUN_TIME
+#define SET_AT_RUN_TIME
+#endif
+#ifdef SET_AT_RUN_TIME
+#define ALLOC_NAME(id, switches) IN_SET(alloc_##id)
+#define ALLOC_SWITCHES(constant) t->variant->switches
+#define ALLOCS(id, name, shape, about, why) ALLOC(id, shape, 0)
+#else
+#define ALLOC_NAME(id, switches) IN_SET(alloc_##id##_##switches)
+#define ALLOC_SWITCHES(constant) constant
 #define ALLOCS(id, name, shape, about, why) ALL_SWITCHES(ALLOC, id, shape)
+#endif
 SET_SEARCHES(ALLOCS)
 
 #define ALLOC_POINTER(id, shape, switches)                                     \
-	[switches] = IN_SET(alloc_##id##_##switches),
+	[switches] = ALLOC_NAME(id, switches),
 #define ALLOC_ROW(id, name, shape, about, why)                                 \
 	[SEARCH_##id] = {ALL_SWITCHES(ALLOC_POINTER, id, shape)},
 static alloc_fn *const IN_SET(allocs)[SEARCH_COUNT][SW_ALLOC_MASK + 1] = {
 	SET_SEARCHES(ALLOC_ROW)};
 
 #undef ALLOC
+#undef ALLOC_NAME
+#undef ALLOC_SWITCHES
 #undef ALL_SWITCHES
 #undef ALLOCS
 #undef ALLOC_POINTER

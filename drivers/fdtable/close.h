@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The templates of what takes the lock and does not search.  Included as
- * alloc.h is; compiled for each shape, with cond-clear and without.
+ * alloc.h is; compiled for each shape, with cond-clear and without, or for
+ * those in SET_OPS.
  */
 #include "set.h"
 #include "table.h"
@@ -154,7 +155,8 @@ static always_inline int IN_SET(close_range)(struct files_task *t,
 	{                                                                      \
 		return IN_SET(close_range)(t, first, last, shape, cond);       \
 	}
-#define ALL_OPS(X)                                                             \
+#ifndef SET_OPS
+#define SET_OPS(X)                                                             \
 	X(SHAPE_LOWEST, 0)                                                     \
 	X(SHAPE_LOWEST, 1)                                                     \
 	X(SHAPE_TOP, 0)                                                        \
@@ -163,7 +165,8 @@ static always_inline int IN_SET(close_range)(struct files_task *t,
 	X(SHAPE_ANY, 1)                                                        \
 	X(SHAPE_SPLIT, 0)                                                      \
 	X(SHAPE_SPLIT, 1)
-ALL_OPS(OPS)
+#endif
+SET_OPS(OPS)
 
 #define OPS_POINTERS(shape, cond)                                              \
 	[shape][cond] = {                                                      \
@@ -173,7 +176,7 @@ ALL_OPS(OPS)
 		IN_SET(close_range_##shape##cond),                             \
 	},
 static const struct table_ops IN_SET(ops)[SHAPE_SPLIT + 1][2] = {
-	ALL_OPS(OPS_POINTERS)};
+	SET_OPS(OPS_POINTERS)};
 
 const struct variant_set SET_PASTE(set, SET) = {
 	.allocs = IN_SET(allocs),
@@ -181,5 +184,4 @@ const struct variant_set SET_PASTE(set, SET) = {
 };
 
 #undef OPS
-#undef ALL_OPS
 #undef OPS_POINTERS

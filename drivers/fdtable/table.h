@@ -203,7 +203,7 @@ static always_inline void set_cloexec(const struct fdtable *fdt,
 static always_inline void raise_hint(struct files *files, unsigned int start,
 				     unsigned int fd)
 {
-	if (start <= files->next_fd)
+	if (likely(start <= files->next_fd))
 		files->next_fd = fd + 1;
 }
 

@@ -23,6 +23,8 @@
 	X(next_fd_word, "", SHAPE_LOWEST, "", NULL)                            \
 	X(three_level, "", SHAPE_TOP, "", NULL)
 #define SET_SEARCHES MUTATED
+#define SET_AT_RUN_TIME
+#define SET_OPS(X) X(SHAPE_LOWEST, 0) X(SHAPE_TOP, 0)
 #define SET_LOCK FILES_LOCK_QUEUED
 
 /* A search that starts one bit too far. */
