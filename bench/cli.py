@@ -214,9 +214,11 @@ def add_compare(commands: Any) -> None:
         "  ./run.py compare A B --fail-if-slower 1%\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("folder", nargs="+", type=Path, metavar="DIR")
+    p.add_argument("folder", nargs="+", metavar="DIR")
     p.add_argument("--baseline", metavar="V", help="variant or folder compared with")
-    p.add_argument("--format", default="text", choices=compare.FORMATS, metavar="F")
+    p.add_argument(
+        "--format", default="text", metavar="F", help=", ".join(compare.FORMATS)
+    )
     p.add_argument("--fail-if-slower", metavar="P%%", help="1 when slower by more")
     p.set_defaults(call=compared)
 
