@@ -105,7 +105,7 @@ fail:
 	return NULL;
 }
 
-/* Call @each for every file in the table: nobody else uses it. */
+/* Close what is open: nobody else uses the table. */
 static void put_all(struct files *files)
 {
 	struct fdtable *fdt = table_of(files);

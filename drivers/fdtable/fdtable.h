@@ -62,8 +62,16 @@ struct files_options {
 	unsigned int nr_open; /* the most a table can grow to */
 };
 
-/* An empty table of 64 slots, or NULL (errno). */
+/*
+ * An empty table of 64 slots on pages of its own, or NULL: EINVAL for 0 or
+ * more than 65535 tasks, ENOMEM, or ENOSYS where several tasks are to share it
+ * and there is no membarrier(2).
+ */
 struct files *files_new(const struct files_options *opt);
+/*
+ * Nobody attached any more.  What is still open is closed: its files must
+ * outlive the table.
+ */
 void files_free(struct files *files);
 
 /*
@@ -89,7 +97,12 @@ void files_detach(struct files_task *t);
 #define FILES_RANGE_UNSHARE 2u
 #define FILES_RANGE_CLOEXEC 4u
 
-/* Each takes or returns a descriptor, or -errno.  None blocks but to grow. */
+/*
+ * Each takes or returns a descriptor, or -errno.  None blocks but to grow.  A
+ * descriptor holds one count of its file: open adds it, close drops it, and
+ * nothing is freed at 0.  -EFAULT is first-word-v1's: a kernel would have
+ * written outside its bitmaps.
+ */
 int files_open(struct files_task *t, struct model_file *file,
 	       unsigned int flags);
 int files_dup(struct files_task *t, unsigned int fd);
@@ -99,8 +112,8 @@ int files_dup3(struct files_task *t, unsigned int oldfd, unsigned int newfd,
 	       unsigned int flags); /* dup2: flags 0 and oldfd == newfd is ok */
 int files_close(struct files_task *t, unsigned int fd);
 /*
- * UNSHARE acts on a copy, which the task's handle then names; the caller
- * frees it with files_free().
+ * UNSHARE acts on a copy, shared before or not, which the task's handle then
+ * names; the caller frees it with files_free(), and the old one.
  */
 int files_close_range(struct files_task *t, unsigned int first,
 		      unsigned int last, unsigned int flags);
@@ -115,7 +128,10 @@ struct files *files_fork(struct files_task *t);
 
 /* Set-up and looking, by one task while the others stand still. */
 int files_grow(struct files_task *t, unsigned int slots);
-/* Take exactly @fd, whatever is free below it; -EBUSY if taken. */
+/*
+ * Take exactly @fd, whatever is free below it and whatever the limit; -EBUSY if
+ * taken, -EMFILE past nr_open, -ENOMEM.
+ */
 int files_hold(struct files_task *t, unsigned int fd, struct model_file *file);
 unsigned int files_slots(const struct files *files); /* as FDSize */
 bool files_is_open(const struct files *files, unsigned int fd);

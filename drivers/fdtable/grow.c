@@ -87,7 +87,10 @@ static void grace_wait(struct files_task *t)
 	unsigned int i, turns = 0;
 
 	pthread_mutex_lock(&files->roster);
-	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	/* A fork since files_new() may have lost the registration. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) &&
+	    !grace_prepare())
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	for (i = 0; i < files->tasks_max; i++) {
 		struct files_task *other = files->tasks[i];
 
@@ -130,7 +133,7 @@ static void free_retired(struct fdtable *list)
 	}
 }
 
-/* The table's part of it; @fd is beyond the table, the lock is held. */
+/* @fd is beyond the table, the lock is held; nobody else is growing it. */
 static int grow(struct files_task *t, unsigned int fd)
 {
 	struct files *files = t->files;

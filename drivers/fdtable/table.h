@@ -133,7 +133,7 @@ int table_expand(struct files_task *t, unsigned int fd);
 /* A table for at least @slots, never above @nr_open; NULL: no memory. */
 struct fdtable *table_new(unsigned int slots, unsigned int nr_open);
 void table_free(struct fdtable *fdt);
-
+/* The current one and those it replaced. */
 void tables_free(struct files *files);
 /* Once before tasks share a table; -1 with errno: this kernel cannot. */
 int grace_prepare(void);
