@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define ORACLE_MAX 16384u
+#define ORACLE_MAX 8192u /* the largest nr_open that a case has fits */
 #define ORACLE_FREE (-1)
 #define ORACLE_RESERVED (-2)
 
@@ -25,8 +25,7 @@ static inline void oracle_init(struct oracle *o, unsigned int limit,
 			       unsigned int nr_open, bool end_late)
 {
 	memset(o, 0, sizeof(*o));
-	for (unsigned int fd = 0; fd < ORACLE_MAX; fd++)
-		o->what[fd] = ORACLE_FREE;
+	memset(o->what, 0xff, sizeof(o->what)); /* ORACLE_FREE */
 	o->slots = 64;
 	o->limit = limit;
 	o->nr_open = nr_open;
@@ -117,7 +116,7 @@ static inline void oracle_copy(struct oracle *o, unsigned int first,
 {
 	unsigned int fd, highest = 0;
 
-	for (fd = 0; fd < ORACLE_MAX; fd++) {
+	for (fd = 0; fd < o->slots; fd++) {
 		if (fd >= first && fd <= last)
 			o->what[fd] = ORACLE_FREE;
 		if (o->what[fd] != ORACLE_FREE)
@@ -136,7 +135,7 @@ static inline int oracle_close_range(struct oracle *o, unsigned int first,
 		return -EINVAL;
 	if (unshare)
 		oracle_copy(o, cloexec ? 1 : first, cloexec ? 0 : last);
-	for (unsigned int fd = first; fd <= last && fd < ORACLE_MAX; fd++) {
+	for (unsigned int fd = first; fd <= last && fd < o->slots; fd++) {
 		if (cloexec)
 			o->cloexec[fd] = true;
 		else

@@ -15,7 +15,7 @@
 /* table.h and searches.h come first: the mutants replace what they define. */
 #include "../../drivers/fdtable/searches.h"
 
-#define CASES 1000
+#define CASES 300
 
 #define MUTATED(X)                                                             \
 	X(one_level, "", SHAPE_LOWEST, "", NULL)                               \
