@@ -11,7 +11,7 @@ from typing import Any
 from bench import plot
 from bench.plan import Cell
 from bench.stats import Interval
-from bench.summary import CellResult, groups
+from bench.summary import CLONE, CellResult, groups
 
 
 def file_name(group: Cell, kind: str) -> str:
@@ -29,7 +29,7 @@ def point(tasks: int, interval: Interval) -> plot.Point:
 
 def series(cells: list[CellResult], kind: str) -> list[plot.Series]:
     """A line a variant: rates, or ratios to the baseline."""
-    names = dict.fromkeys(v for r in cells for v in r.variants)
+    names = dict.fromkeys(v for r in cells for v in r.variants if CLONE not in v)
     found = []
     for name in names:
         points = []

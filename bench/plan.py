@@ -229,9 +229,20 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
 
 
 def variants_for(cell: Cell, plan: Plan, listing: dict[str, Any]) -> list[str]:
-    """What the driver is asked for: the running kernel has the one it has."""
+    """What the driver is asked for.
+
+    The running kernel has the one form it has. On the model the baseline's clone
+    comes along where there is one: A/A in the same blocks tells what to believe.
+    """
     if cell.backend == "kernel":
         running = [str(listing["kernel"])]
         named = [v for v in plan.variant if v.split("#")[0] == running[0]]
         return named if len(named) > 1 else running
+    baseline = plan.baseline or plan.variant[0]
+    cloned = {
+        w["name"] for k in ("searches", "presets") for w in listing[k] if w["clone"]
+    }
+    clone = f"{baseline}#clone"
+    if len(plan.variant) > 1 and baseline.split("+")[0] in cloned:
+        return list(dict.fromkeys([*plan.variant, clone]))
     return plan.variant

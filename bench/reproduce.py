@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -48,22 +49,38 @@ def line(result: CellResult) -> list[str]:
     return lines
 
 
+def tally(ask: str, results: list[CellResult]) -> str:
+    """How often the variant in question was called what; signs are kept apart."""
+    words: Counter[str] = Counter()
+    for result in results:
+        judged = result.variants.get(ask)
+        if judged and judged.verdict:
+            words[judged.verdict.word.split(" beyond")[0]] += 1
+    counts = ", ".join(f"{word} in {n}" for word, n in words.most_common())
+    against = results[0].baseline if results else "nothing"
+    return f"Answer: {ask} against {against}, by cells: {counts or 'no cell'}."
+
+
 def answer(name: str, case: dict[str, Any], quick: bool, out: Path, quiet: bool) -> int:
     """One case: the claim, then what was found."""
-    print(f"{name}: {case['who']}, {case['when']} ({case['where']})")
+    print(wrapped(f"{name}: {case['who']}, {case['when']} ({case['where']})", ""))
     print(wrapped(case["claim"], ""))
     worst = DONE
+    seen: list[CellResult] = []
     for number, (why, plan) in enumerate(plans(case, quick)):
         folder = out / f"{name}-{number}"
         work = Sweep(plan, quiet)
         status = work.collect(folder)
         worst = worst or status
         print("\n" + wrapped(why, ""))
-        for result in summary.judge(load(folder), plan.baseline):
+        results = summary.judge(load(folder), plan.baseline)
+        for result in results:
             print("\n".join(line(result)))
+        seen += [r for r in results if case["ask"] in r.variants]
         if status:
             break
-    print("\n" + wrapped(case["reading"], ""))
+    print("\n" + wrapped(tally(case["ask"], seen), ""))
+    print(wrapped(case["reading"], ""))
     return worst
 
 

@@ -60,9 +60,9 @@ def one_start(tasks: int, mode: str) -> float:
 
 
 def churn() -> None:
-    """dup2-churn one-level against two-level, whole commands, by hyperfine."""
-    print("dup2-churn on the model, one-level over two-level, by turns:")
-    print(f"  {'turns':>8}{'turns/s ratio [95%]':>32}{'whole commands':>18}")
+    """dup2-churn, two-level over one-level: turns a second, and whole commands."""
+    print("dup2-churn on the model: how many times as fast two-level is, by turns")
+    print(f"  {'turns':>8}{'turns a second [95%]':>32}{'whole commands':>18}")
     for turns, measures in ((1000, 40), (10_000, 20), (100_000, 3)):
         words = ["run", "dup2-churn", "--backend", "model", "--turns", str(turns)]
         words += ["--windows", str(measures)]

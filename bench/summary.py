@@ -16,6 +16,7 @@ from bench.stats import Fairness, Interval, Verdict
 WIDTH = 80
 ACROSS = 4  # variants side by side
 COLUMN = 18
+CLONE = "#clone"  # the baseline compiled a second time: A/A
 
 
 @dataclass
@@ -42,6 +43,7 @@ class CellResult:
     runs: int
     seconds: float
     fdsize: int
+    threshold: float | None  # the effect that A/A stays below; None: not measured
     variants: dict[str, Judged] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
@@ -72,17 +74,36 @@ def shares(totals: list[float]) -> list[float]:
     return [t * len(totals) / whole for t in totals]
 
 
+def ratio_runs(
+    good: list[dict[str, Any]], variant: str, baseline: str
+) -> list[list[tuple[float, float]]]:
+    """For each run, the rates of the two in each block."""
+    return [stats.block_pairs(r["windows"], variant, baseline) for r in good]
+
+
+def aa_threshold(good: list[dict[str, Any]], baseline: str) -> float | None:
+    """The effect that the baseline's clone stays below here, 95 times in 100.
+
+    None where no clone was measured, or too few runs to tell.
+    """
+    clone = baseline + CLONE
+    if len(good) < 2 or clone not in good[0]["variants"]:
+        return None
+    pairs = ratio_runs(good, clone, baseline)
+    return stats.aa_threshold([stats.run_ratio(p) for p in pairs], len(good))
+
+
 def judge_variant(
-    good: list[dict[str, Any]], variant: str, baseline: str, seconds: float
+    good: list[dict[str, Any]], variant: str, baseline: str, threshold: float | None
 ) -> Judged:
     """One variant of a cell whose runs are all complete."""
     windows = [w for r in good for w in r["windows"] if w["variant"] == variant]
     rates = [[w["rate"] for w in r["windows"] if w["variant"] == variant] for r in good]
     ratio = verdict = None
     if variant != baseline:
-        pairs = [stats.block_pairs(r["windows"], variant, baseline) for r in good]
-        ratio = stats.ratio_interval(pairs)
-        verdict = stats.verdict(ratio, None, len(good), run_seconds=seconds / len(good))
+        ratio = stats.ratio_interval(ratio_runs(good, variant, baseline))
+        seconds = sum(r["seconds"] for r in good) / len(good)
+        verdict = stats.verdict(ratio, threshold, len(good), run_seconds=seconds)
     return Judged(
         stats.rate_interval(rates),
         ratio,
@@ -107,9 +128,12 @@ def judge_cell(
     chosen = baseline if baseline in variants else variants[0] if variants else ""
     seconds = sum(r["seconds"] for r in runs)
     fdsize = good[0]["setup"]["fdsize"] if good else 0
-    result = CellResult(cell, chosen, len(good), seconds, fdsize, failures=failures)
+    threshold = aa_threshold(good, chosen)
+    result = CellResult(
+        cell, chosen, len(good), seconds, fdsize, threshold, failures=failures
+    )
     for variant in variants:
-        result.variants[variant] = judge_variant(good, variant, chosen, seconds)
+        result.variants[variant] = judge_variant(good, variant, chosen, threshold)
     return result
 
 
@@ -183,6 +207,9 @@ def rows(result: CellResult, names: list[str]) -> list[str]:
             ]
         )
     heads = [str(result.cell.tasks), "ratio", "", "tasks"]
+    if result.threshold is not None:
+        beyond = f"below {100 * result.threshold:.1f}%"
+        lines[2][0] = f"A/A {beyond}" if names[0] == result.baseline else ""
     return [
         f"{head:>6}" + "".join(f"{text:>{COLUMN}}" for text in line).rstrip()
         for head, line in zip(heads, lines)
@@ -204,7 +231,7 @@ def table(group: Cell, results: list[CellResult]) -> str:
     ]
     names = list(done[0].variants)
     base = done[0].baseline
-    others = [n for n in names if n != base]
+    others = [n for n in names if n not in (base, base + CLONE)]
     first = True
     for start in range(0, max(len(others), 1), ACROSS - 1):
         shown = [base, *others[start : start + ACROSS - 1]] if base else names
@@ -278,8 +305,9 @@ def comparisons(results: list[CellResult]) -> str:
     made = [
         j.ratio
         for r in results
-        for j in r.variants.values()
+        for name, j in r.variants.items()
         if j.ratio and j.ratio.known and r.runs >= stats.MIN_RUNS
+        if not name.endswith(CLONE)
     ]
     if not made:
         why = f"no cell has two variants and {stats.MIN_RUNS} runs"
@@ -295,8 +323,9 @@ def comparisons(results: list[CellResult]) -> str:
 LEGEND = (
     "Operations a second with the 95% interval over runs; under it the ratio to "
     "the first column's variant with its interval, the verdict, and the tasks' "
-    "shares: least..most busy (1 is fair) and Jain's index. Verdicts are not "
-    "calibrated by A/A here: ./run.py calibrate."
+    "shares: least..most busy (1 is fair) and Jain's index. 'A/A below X': the "
+    "baseline and a second copy of itself, in the same blocks, differ by less than "
+    "X 95 times in 100; no smaller difference is called."
 )
 
 
@@ -357,6 +386,7 @@ def as_json(
                 "baseline": r.baseline,
                 "runs": r.runs,
                 "fdsize": r.fdsize,
+                "aa_threshold": r.threshold,
                 "seconds": r.seconds,
                 "failures": r.failures,
                 "variants": {

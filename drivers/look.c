@@ -194,14 +194,18 @@ int command_check(int argc, char **argv)
 	return say(status, &p);
 }
 
+/* A variant that has a second compiled copy says so: A/A needs one. */
 static json_t *words_json(const struct variant_word *words)
 {
 	json_t *array = json_array();
 
 	for (; words->name; words++)
-		json_array_append_new(array,
-				      json_pack("{ss ss}", "name", words->name,
-						"about", words->about));
+		json_array_append_new(
+			array,
+			json_pack("{ss ss sb}", "name", words->name, "about",
+				  words->about, "clone",
+				  variant_find(words->name, FILES_LOCK_QUEUED,
+					       true, NULL) != NULL));
 	return array;
 }
 

@@ -15,6 +15,7 @@ from bench.plan import (
     parse_percent,
     parse_tasks,
     task_counts,
+    variants_for,
 )
 from bench.problem import Problem
 
@@ -29,7 +30,15 @@ WORKLOADS = [
     for name in ("dup-close", "open-close", "dup2-churn")
     for backend in ("kernel", "model")
 ]
-LISTING: dict[str, Any] = {"workloads": WORKLOADS, "kernel": "merged-6.13"}
+LISTING: dict[str, Any] = {
+    "workloads": WORKLOADS,
+    "kernel": "merged-6.13",
+    "searches": [
+        {"name": "two-level", "clone": True},
+        {"name": "next_fd-line", "clone": False},
+    ],
+    "presets": [{"name": "stock-6.12", "clone": True}],
+}
 ICE_LAKE: dict[str, Any] = {
     "pus": 160,
     "sizes": [
@@ -90,6 +99,37 @@ def test_options_multiply_by_workload() -> None:
     )
     names = {c.name() for c in expand(plan, ICE_LAKE, LISTING)}
     assert names == {"dup-close", "open-close --file own", "open-close --file shared"}
+
+
+MODEL = Cell("dup-close", "model", "none", "compact", "threads", 1)
+
+
+@pytest.mark.parametrize(
+    "variants, baseline, expected",
+    [
+        (["stock-6.12", "next_fd-line"], "", "stock-6.12#clone"),
+        (["next_fd-line", "two-level+cond-clear"], "", None),
+        (
+            ["next_fd-line", "two-level+cond-clear"],
+            "two-level+cond-clear",
+            "two-level+cond-clear#clone",
+        ),
+        (["stock-6.12"], "", None),
+    ],
+)
+def test_the_baselines_clone_comes_along(
+    variants: list[str], baseline: str, expected: str | None
+) -> None:
+    """On the model, where there is a second copy and something to compare."""
+    plan = Plan(variant=variants, baseline=baseline)
+    more = [expected] if expected else []
+    assert variants_for(MODEL, plan, LISTING) == variants + more
+
+
+def test_the_kernel_has_one_form() -> None:
+    """Whatever the plan names for the model."""
+    kernel = Cell("dup-close", "kernel", "none", "compact", "threads", 1)
+    assert variants_for(kernel, Plan(), LISTING) == ["merged-6.13"]
 
 
 def test_cells_survive_json() -> None:

@@ -107,7 +107,7 @@ def test_the_summary_reads_in_80_columns() -> None:
     runs = [run(i, 1000 + i, 1500 + i) for i in range(5)]
     text = summary.summary(runs, HOST, [CELL, other], 5, "slow", 2.0)
     assert max(map(len, text.splitlines())) <= 80
-    assert "faster" in text and "x1.5" in text and "baseline" in text
+    assert "faster" in text and "x1.499" in text and "baseline" in text
     assert "Not measured\n- open-close" in text
     assert "1 comparisons" in text
 
@@ -124,6 +124,29 @@ def test_many_variants_wrap_with_the_baseline_repeated() -> None:
         ["v0", "v1", "v2", "v3"],
         ["v0", "v4", "v5", "v6"],
     ]
+
+
+def test_the_clone_bounds_what_is_called() -> None:
+    """A/A differs by 5% each time: 4% more is not called, 50% more is."""
+    runs = []
+    for number in range(6):
+        record = run(number, 1000, 1040)
+        record["variants"] = ["slow", "fast", "faster", "slow#clone"]
+        for block in range(3):
+            record["windows"].append(window("faster", block, [1500] * 2))
+            record["windows"].append(window("slow#clone", block, [1050] * 2))
+        for w in record["windows"]:
+            rates = {"slow": 1000, "fast": 1040}
+            w["ops"] = [rates.get(w["variant"], w["ops"][0])] * 2
+            w["rate"] = sum(w["ops"]) * 1e3 * (1 + number / 1e4)
+        runs.append(record)
+    result = summary.judge(runs)[0]
+    assert result.threshold == pytest.approx(0.05, abs=1e-6)
+    words = {n: j.verdict.word for n, j in result.variants.items() if j.verdict}
+    assert words["fast"] == "inconclusive" and words["faster"] == "faster"
+    text = summary.summary(runs, HOST, [CELL], 6)
+    assert "A/A below 5.0%" in text and "#clone" not in text
+    assert "2 comparisons" in text
 
 
 def test_few_runs_are_no_verdict() -> None:
