@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bench import plot
+from bench.looks import safe_name
 from bench.plan import Cell
 from bench.stats import Interval
 from bench.summary import CLONE, CellResult, groups
 
 
 def file_name(group: Cell, kind: str) -> str:
-    """A name that says what is in it, without signs that a shell minds."""
+    """A name that says what is in it."""
     words = [kind, group.name(), group.backend, group.hold, group.mode, group.place]
-    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-")
+    return safe_name(*words)
 
 
 def point(tasks: int, interval: Interval) -> plot.Point:
@@ -56,29 +58,71 @@ def marks(topology: dict[str, Any], cells: list[CellResult]) -> list[plot.Mark]:
     ]
 
 
-def draw_all(
+Job = tuple[str, Path, list[plot.Series], plot.Titles, list[plot.Mark]]
+
+
+def against_tasks(
     folder: Path, results: list[CellResult], topology: dict[str, Any], host: str
-) -> list[Path]:
-    """Every figure into folder/figures; two at a time, since gnuplot is slow."""
-    jobs = []
+) -> list[Job]:
+    """Rates and ratios against tasks: a figure for each workload and hold."""
+    jobs: list[Job] = []
     for group, cells in groups(results).items():
         cells = [c for c in cells if c.variants]
         for kind in ("rate", "ratio"):
             lines = series(cells, kind)
             if not lines:
                 continue
-            titles = plot.Titles(
+            title = (
                 f"{group.name()}, {group.backend}, hold {group.hold}, "
-                f"{group.mode}, {group.place}",
-                host,
-                cells[0].baseline,
+                f"{group.mode}, {group.place}"
             )
-            base = folder / "figures" / file_name(group, kind)
-            jobs.append(
-                (f"{kind}-vs-tasks", base, lines, titles, marks(topology, cells))
-            )
+            titles = plot.Titles(title, host, cells[0].baseline)
+            base = folder / file_name(group, kind)
+            places = marks(topology, cells)
+            jobs.append((f"{kind}-vs-tasks", base, lines, titles, places))
+    return jobs
+
+
+def against_hold(folder: Path, results: list[CellResult], host: str) -> list[Job]:
+    """Ratios against what is held, where at least three sizes were measured."""
+    groups_: dict[Cell, list[tuple[int, CellResult]]] = {}
+    for r in results:
+        match = re.fullmatch(r"none|low:(\d+)", r.cell.hold)
+        if match and r.variants:
+            key = replace(r.cell, hold="", table_size=0)
+            groups_.setdefault(key, []).append((int(match.group(1) or 0), r))
+    jobs: list[Job] = []
+    for key, sized in groups_.items():
+        sized.sort(key=lambda pair: pair[0])
+        names = dict.fromkeys(v for _, r in sized for v in r.variants if CLONE not in v)
+        lines = []
+        for name in names:
+            judged = [
+                (size, r.variants[name]) for size, r in sized if name in r.variants
+            ]
+            points = [point(size, j.ratio) for size, j in judged if j.ratio]
+            if points:
+                lines.append(plot.Series(name, points))
+        if len(sized) < 3 or not lines:
+            continue
+        unit = key.mode if key.tasks > 1 else "thread"
+        title = f"{key.name()}, {key.backend}, {key.tasks} {unit}, {key.place}"
+        titles = plot.Titles(title, host, sized[0][1].baseline)
+        words = ("ratio-vs-hold", key.name(), key.backend, key.mode, str(key.tasks))
+        base = folder / safe_name(*words)
+        jobs.append(("ratio-vs-hold", base, lines, titles, []))
+    return jobs
+
+
+def draw_all(
+    folder: Path, results: list[CellResult], topology: dict[str, Any], host: str
+) -> list[Path]:
+    """Every figure into folder/figures; two at a time, since gnuplot is slow."""
+    figures = folder / "figures"
+    jobs = against_tasks(figures, results, topology, host)
+    jobs += against_hold(figures, results, host)
     if jobs:
-        (folder / "figures").mkdir(exist_ok=True)
+        figures.mkdir(exist_ok=True)
     with ThreadPoolExecutor(2) as pool:
         drawn = pool.map(lambda job: plot.draw(*job), jobs)
         return [path for paths in drawn for path in paths]

@@ -235,17 +235,27 @@ def table(group: Cell, results: list[CellResult]) -> str:
     first = True
     for start in range(0, max(len(others), 1), ACROSS - 1):
         shown = [base, *others[start : start + ACROSS - 1]] if base else names
-        lines.append(f"{' tasks' if first else '      '}" + header(shown))
+        *above, last = header(shown)
+        lines += [" " * 6 + line for line in above]
+        lines.append((" tasks" if first else " " * 6) + last)
         for result in done:
             lines += rows(result, shown)
         first = False
     return "\n".join(lines)
 
 
-def header(names: list[str]) -> str:
-    """Names over their columns; a long one is cut in the middle."""
-    cut = [n if len(n) < COLUMN else n[: COLUMN - 9] + ".." + n[-6:] for n in names]
-    return "".join(f"{n:>{COLUMN}}" for n in cut)
+def header(names: list[str]) -> list[str]:
+    """Names over their columns; a long one takes two lines, cut at a sign."""
+    upper, lower = [], []
+    for name in names:
+        cut = 0
+        if len(name) >= COLUMN:
+            signs = [i + 1 for i in range(COLUMN - 1) if name[i] in "+-#"]
+            cut = max((i for i in signs if i < COLUMN), default=COLUMN - 1)
+        upper.append(name[:cut])
+        lower.append(name[cut:][: COLUMN - 1])
+    lines = [upper, lower] if any(upper) else [lower]
+    return ["".join(f"{text:>{COLUMN}}" for text in line).rstrip() for line in lines]
 
 
 def wrapped(text: str, indent: str = "  ") -> str:

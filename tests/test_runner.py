@@ -21,7 +21,7 @@ SMALL = ("--workload", "dup-close", "--tasks", "1", "--mode", "threads")
 def test_quick_sweep(run_py: Run, tmp_path: Path) -> None:
     """All rooms of the house: results, host, summary, figures; under 80 columns."""
     out = tmp_path / "res ults"
-    done = run_py("sweep", "--quick", "--max-time", "12", "--out", str(out))
+    done = run_py("sweep", "--quick", "--max-time", "20", "--out", str(out))
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines()[:-1])) <= 80
     summary = (out / "summary.txt").read_text()

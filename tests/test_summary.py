@@ -155,6 +155,16 @@ def test_few_runs_are_no_verdict() -> None:
     assert "too few runs" in summary.summary(runs, HOST, [CELL], 4)
 
 
+def test_long_names_stay_apart() -> None:
+    """Two variants that differ in the middle only are told apart in 80 columns."""
+    names = ["first-word-v2+cond-clear", "first-word+cond-clear", "two-level"]
+    lines = summary.header(names)
+    assert [line.split() for line in lines] == [
+        ["first-word-v2+", "first-word+cond-"],
+        ["cond-clear", "clear", "two-level"],
+    ]
+
+
 @pytest.mark.parametrize(
     "rate, text",
     [(12.34, "12.34"), (1234, "1.234k"), (12_345_678, "12.35M"), (2e9, "2G")],
