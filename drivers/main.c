@@ -8,7 +8,7 @@
 #include "harness/coordinate.h"
 #include "harness/event.h"
 #include "harness/options.h"
-#include "harness/workdir.h"
+#include "harness/think.h"
 #include "look.h"
 
 static const char usage[] =
@@ -46,6 +46,9 @@ static const char run_usage[] =
 	"second)\n"
 	"  --window-ms N             length of a window (10)\n"
 	"  --lock queued|tas         the model's lock (queued)\n"
+	"  --think NS|kernel         the model's time outside the lock, each "
+	"call;\n"
+	"                            kernel: as this host's syscalls take (0)\n"
 	"  --seed N                  orders and patterns (the clock)\n"
 	"  --tmpdir D                where the tasks' files are ($TMPDIR, "
 	"/tmp)\n"
@@ -79,18 +82,13 @@ static int check_lock(const struct run *run, const struct topology *topology,
 static int run_placed(struct run *run, const struct topology *topology,
 		      uint64_t begun, struct problem *p)
 {
-	char *directory = NULL;
 	int status = check_lock(run, topology, p);
 
 	if (!status)
 		status = run_size(run, p);
-	if (!status && run->backend == BACKEND_KERNEL && run->workload->prepare)
-		directory = workdir_make(run->tmpdir, &status, p);
-	run->directory = directory ? directory : run->tmpdir;
-	if (!status)
-		status = coordinate(run, begun, p);
-	workdir_remove(directory);
-	return status;
+	if (!status && run->think_kernel)
+		status = think_from_kernel(run, p);
+	return status ? status : coordinate(run, begun, p);
 }
 
 static int command_run(int argc, char **argv, uint64_t begun)

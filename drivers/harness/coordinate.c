@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "random.h"
 #include "tasks.h"
+#include "workdir.h"
 
 #define MS 1000000ull
 #define LEAD_FIRST (50 * 1000ull) /* ns from order to start: a wake-up */
@@ -419,7 +420,8 @@ static int run_cell(struct coordinator *c, uint64_t begun, struct problem *p)
 	if (!*run->memory && c->shared->memory_error)
 		snprintf(run->memory, sizeof(run->memory), "set_mempolicy: %s",
 			 strerror(c->shared->memory_error));
-	event_setup(run, c->shared->fdsize, clock_ns() - begun);
+	if (!run->probe)
+		event_setup(run, c->shared->fdsize, clock_ns() - begun);
 	if (fixed)
 		status = end_tasks(c, p);
 	if (!status)
@@ -444,6 +446,7 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 		.lead = LEAD_FIRST + LEAD_A_TASK * run->tasks,
 		.seed = run->seed,
 	};
+	char *directory = NULL;
 	int status;
 
 	c.children = calloc(run->tasks, sizeof(*c.children));
@@ -459,9 +462,15 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 	 * table: fork sizes it to what is open. */
 	close_range(3, ~0u, 0);
 	bind_memory(&c);
-	status = run_cell(&c, begun, p);
+	if (run->backend == BACKEND_KERNEL && run->workload->prepare)
+		directory = workdir_make(run->tmpdir, &status, p);
+	run->directory = directory ? directory : run->tmpdir;
+	if (!status)
+		status = run_cell(&c, begun, p);
 	kill_children(&c);
-	if (c.tally.task_ops || run->json)
+	workdir_remove(directory);
+	run->rate = tally_rate(&c.tally);
+	if (!run->probe && (c.tally.task_ops || run->json))
 		event_end(run, &c.tally,
 			  status == DONE	  ? "done"
 			  : status == INTERRUPTED ? "interrupted"

@@ -57,6 +57,28 @@ void tally_free(struct tally *tally)
 	free(tally->task_ops);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const double *sorted, unsigned int n)
+{
+	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+double tally_rate(struct tally *tally)
+{
+	unsigned int n = tally->windows[0];
+
+	if (!n)
+		return 0;
+	qsort(tally->rates[0], n, sizeof(double), by_value);
+	return median(tally->rates[0], n);
+}
+
 static json_t *int_array(const int *values, unsigned int n)
 {
 	json_t *array = json_array();
@@ -95,7 +117,7 @@ void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
 		json_array_append_new(names,
 				      json_string(run->variant_names[v]));
 	event = json_pack(
-		"{ss si ss ss so sI ss ss so so ss sI so sI so ss sI ss}",
+		"{ss si ss ss so sI ss ss so so ss sI so sI so ss sI ss sI}",
 		"event", "setup", "schema", SCHEMA, "workload",
 		run->workload->name, "backend", backend_names[run->backend],
 		"variants", names, "tasks", (json_int_t)run->tasks, "mode",
@@ -106,7 +128,8 @@ void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
 		*run->memory ? json_string(run->memory) : json_true(), "seed",
 		(json_int_t)run->seed, "options", own_options(run), "kernel",
 		kernel_running(), "startup_ns", (json_int_t)startup_ns, "lock",
-		run->lock == FILES_LOCK_TAS ? "tas" : "queued");
+		run->lock == FILES_LOCK_TAS ? "tas" : "queued", "think_ns",
+		(json_int_t)run->think_ns);
 	json_line(event);
 }
 
@@ -119,7 +142,7 @@ void event_window(const struct run *run, const struct window *w,
 	tally->rates[v][tally->windows[v]++] = w->rate;
 	for (unsigned int i = 0; i < run->tasks; i++)
 		tally->task_ops[(size_t)v * run->tasks + i] += w->ops[i];
-	if (!run->json)
+	if (!run->json || run->probe)
 		return;
 	ops = json_array();
 	for (unsigned int i = 0; i < run->tasks; i++)
@@ -170,18 +193,6 @@ void event_error(const struct run *run, const char *call, int error,
 				    strerror(error), "remedy", remedy(error),
 				    "task", (json_int_t)task, "variant",
 				    variant));
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *sorted, unsigned int n)
-{
-	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
 static void least_and_most(const uint64_t *ops, unsigned int n, double *least,

@@ -11,12 +11,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "spin.h"
 #include "workload.h"
 
 #ifdef FD_BACKEND_MODEL
 
-static inline int fd_result(int r)
+/* What a syscall does outside the lock, as a time; then the result. */
+static inline int fd_result(const struct task *t, int r)
 {
+	if (unlikely(t->think))
+		spin(t->think);
 	if (likely(r >= 0))
 		return r;
 	errno = -r;
@@ -25,23 +29,23 @@ static inline int fd_result(int r)
 
 static inline int fd_open(struct task *t, const struct target *what, int flags)
 {
-	return fd_result(files_open(t->files, what->file,
-				    flags & O_CLOEXEC ? FILES_CLOEXEC : 0));
+	return fd_result(t, files_open(t->files, what->file,
+				       flags & O_CLOEXEC ? FILES_CLOEXEC : 0));
 }
 
 static inline int fd_dup(struct task *t, int fd)
 {
-	return fd_result(files_dup(t->files, fd));
+	return fd_result(t, files_dup(t->files, fd));
 }
 
 static inline int fd_dup2(struct task *t, int oldfd, int newfd)
 {
-	return fd_result(files_dup3(t->files, oldfd, newfd, 0));
+	return fd_result(t, files_dup3(t->files, oldfd, newfd, 0));
 }
 
 static inline int fd_close(struct task *t, int fd)
 {
-	return fd_result(files_close(t->files, fd));
+	return fd_result(t, files_close(t->files, fd));
 }
 
 #else

@@ -25,6 +25,7 @@ enum {
 	OPT_SEED,
 	OPT_TMPDIR,
 	OPT_LOCK,
+	OPT_THINK,
 	OPT_OVERSUBSCRIBE,
 	OPT_JSON,
 	OPT_HELP,
@@ -44,6 +45,7 @@ static const struct option common[] = {
 	{"seed", required_argument, NULL, OPT_SEED},
 	{"tmpdir", required_argument, NULL, OPT_TMPDIR},
 	{"lock", required_argument, NULL, OPT_LOCK},
+	{"think", required_argument, NULL, OPT_THINK},
 	{"oversubscribe", no_argument, NULL, OPT_OVERSUBSCRIBE},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"help", no_argument, NULL, OPT_HELP},
@@ -252,6 +254,11 @@ static int check_sense(const struct run *run, bool mode_given,
 			"%s starts from an empty table: --hold none, "
 			"not %s",
 			w->name, run->hold.text);
+	if (run->backend == BACKEND_KERNEL &&
+	    (run->think_ns || run->think_kernel))
+		return problem_set(p, USAGE,
+				   "--think is the model's: the kernel does "
+				   "the work itself");
 	if (run->table_size & (run->table_size - 1))
 		return problem_set(p, USAGE,
 				   "--table-size: %u is not a power of two, as "
@@ -308,6 +315,12 @@ static int take(struct run *run, int opt, const char *arg, char **variants,
 	case OPT_LOCK:
 		status = parse_word("--lock", arg, "queued tas", &word, p);
 		run->lock = word ? FILES_LOCK_TAS : FILES_LOCK_QUEUED;
+		break;
+	case OPT_THINK:
+		run->think_kernel = !strcmp(arg, "kernel");
+		if (!run->think_kernel)
+			status = number_parse("--think (or kernel)", arg, 0,
+					      100000000, &run->think_ns, p);
 		break;
 	case OPT_OVERSUBSCRIBE:
 		run->oversubscribe = true;

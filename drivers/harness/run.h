@@ -31,6 +31,9 @@ struct run {
 	const char *tmpdir;
 	bool oversubscribe;
 	bool json;
+	uint64_t think_ns; /* model: spent after each call, outside the lock */
+	bool think_kernel; /* work it out from the kernel's own cost */
+	bool probe;	   /* only its rate is wanted: no events */
 
 	/* worked out before the start */
 	struct placement placement;
@@ -40,6 +43,8 @@ struct run {
 	uint64_t limit;	       /* RLIMIT_NOFILE that it takes */
 	const char *directory; /* for the files of the tasks */
 	char memory[128];      /* "" when bound, else why not */
+
+	double rate; /* out: median of the first variant's windows */
 };
 
 /*

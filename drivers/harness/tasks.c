@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "memory.h"
+#include "spin.h"
 #include "tables.h"
 #include "window.h"
 
@@ -193,6 +194,8 @@ static void be_task(const struct member *m)
 					  "task %u: no memory", m->number));
 	for (unsigned int v = 0; v < run->variants; v++)
 		t.batch[v] = 1;
+	if (run->think_ns)
+		t.think = spin_turns(run->think_ns);
 	if (run->workload->prepare && run->workload->prepare(&t))
 		give_up(slot, problem_set(&slot->problem, COULD_NOT,
 					  "task %u: preparing %s: %s: %s",

@@ -55,7 +55,8 @@ struct task {
 	struct files_task *files; /* model: the table of the variant measured */
 	struct target own;
 	struct target shared;
-	void *data; /* the workload's own */
+	void *data;	/* the workload's own */
+	uint64_t think; /* model: turns of spin() after each call */
 
 	/* the harness's */
 	struct slot *slot;
@@ -78,6 +79,8 @@ struct workload {
 	struct workload_option options[WORKLOAD_OPTIONS];
 	/* Most descriptors that one task has in flight; NULL means two. */
 	uint64_t (*descriptors)(const struct option_value *options);
+	/* Calls of fd.h in one operation; 0 means two.  For --think kernel. */
+	unsigned int calls;
 	/* WORKLOAD_FIXED: turns of one measurement. */
 	uint64_t (*turns)(const struct option_value *options);
 	/* Unmeasured; 0, or -1 by way of task_fail(). */
