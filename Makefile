@@ -5,13 +5,14 @@
 # make sweep      set up, build, and sweep this host    SWEEP="--quick"
 # make test       set up, build, and run every test     TESTS="tests/test_x.py"
 # make lint       formatters, linters, types, warnings of both compilers
-# make bench      the numbers of the README, as ratios within one run
+# make bench      the numbers of the README, as ratios within one run  PART=loop
 # make clean      remove build/
 #
 # Variables:
 #   CC, CFLAGS    the compiler and its flags (-O2 -g)
 #   BUILD         where everything goes (build)
 #   SAN           sanitizers to build with: address,undefined or thread
+#   SHUFFLE       a number: functions in an order of its own, for make bench
 #   PYTHON        the interpreter (/usr/bin/python3, with Debian's packages)
 
 CC ?= gcc
@@ -24,6 +25,14 @@ PYTHON ?= /usr/bin/python3
 SAN ?=
 SWEEP ?=
 TESTS ?= tests
+
+# Code placement is part of what A/A has to tell: the same code, elsewhere.
+ifneq ($(SHUFFLE),)
+BUILD := $(BUILD)/shuffle-$(SHUFFLE)
+CFLAGS += -ffunction-sections
+ORDER := $(BUILD)/order.txt
+LDFLAGS += -fuse-ld=gold -Wl,--section-ordering-file=$(ORDER)
+endif
 
 WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -pthread $(WARN) $(CFLAGS) \
@@ -52,7 +61,15 @@ all: $(BUILD)/fdscale
 
 $(BUILD)/fdscale: $(BUILD)/drivers/main.o $(BUILD)/drivers/look.o $(LIB_OBJS) $(WORKLOAD_OBJS)
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
+
+ifneq ($(SHUFFLE),)
+$(BUILD)/fdscale $(BENCHES): $(ORDER)
+$(ORDER): $(LIB_OBJS) $(WORKLOAD_OBJS)
+	$(Q)objdump -h $^ | awk '$$2 ~ /^\.text\./ { print $$2 }' | sort -u | \
+		awk 'BEGIN { srand($(SHUFFLE)) } { print rand(), $$1 }' | \
+		sort -n | cut -d' ' -f2 > $@
+endif
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -75,7 +92,7 @@ c-tests: $(C_TESTS)
 $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS) -lcmocka
 
 setup:
 	@config/setup.sh
@@ -104,13 +121,13 @@ sweep: setup all
 	./run.py sweep $(SWEEP)
 
 bench: setup all $(BENCHES)
-	$(PYTHON) -m bench.selfbench
+	BUILD=$(BUILD) $(PYTHON) -m bench.selfbench $(PART)
 
 # A benchmark of ours has the workloads too.
 $(BENCHES): $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS) $(WORKLOAD_OBJS)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
 
 clean:
 	rm -rf $(BUILD)

@@ -9,18 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import drive, stats
+from bench import modelbench, stats
+from bench.problem import DONE, USAGE
 
 ROOT = Path(__file__).resolve().parent.parent
-LOOP = drive.DRIVER.parent / "tests" / "bench_loop"
-
-
-def said(ratio: stats.Interval) -> str:
-    """A ratio and its interval, in full."""
-    return f"{ratio.estimate:.4f} [{ratio.low:.4f}, {ratio.high:.4f}]"
+LOOP = modelbench.BUILD / "tests" / "bench_loop"
 
 
 def loop() -> None:
@@ -31,7 +28,7 @@ def loop() -> None:
         lines = [line.split() for line in done.stdout.splitlines()]
         runs.append([(float(a), float(b)) for a, b in lines])
     print("dup-close, one task: the harness's loop over a bare one (wanted: 0.99)")
-    print(f"  {said(stats.ratio_interval(runs))}, 7 runs")
+    print(f"  {modelbench.said(stats.ratio_interval(runs))}, 7 runs")
 
 
 def start_up() -> None:
@@ -51,51 +48,12 @@ def one_start(tasks: int, mode: str) -> float:
     words = ["run", "dup-close", "--tasks", str(tasks), "--mode", mode]
     words += ["--oversubscribe", "--windows", "1", "--window-ms", "1", "--json"]
     with subprocess.Popen(
-        [drive.driver_path(), *words], stdout=subprocess.PIPE, text=True
+        [modelbench.DRIVER, *words], stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout
         setup: dict[str, Any] = json.loads(process.stdout.readline())
         process.stdout.read()
     return float(setup["startup_ns"]) / 1e6
-
-
-def churn() -> None:
-    """dup2-churn, two-level over one-level: turns a second, and whole commands."""
-    print("dup2-churn on the model: how many times as fast two-level is, by turns")
-    print(f"  {'turns':>8}{'turns a second [95%]':>32}{'whole commands':>18}")
-    for turns, measures in ((1000, 40), (10_000, 20), (100_000, 3)):
-        words = ["run", "dup2-churn", "--backend", "model", "--turns", str(turns)]
-        words += ["--windows", str(measures)]
-        runs = []
-        for _ in range(5):
-            both = [*words, "--variant", "one-level,two-level", "--json"]
-            done = subprocess.run(
-                [drive.driver_path(), *both], capture_output=True, text=True, check=True
-            )
-            events = [json.loads(line) for line in done.stdout.splitlines()]
-            windows = [e for e in events if e["event"] == "window"]
-            runs.append(stats.block_pairs(windows, "two-level", "one-level"))
-        ratio = said(stats.ratio_interval(runs))
-        whole = whole_commands(words)
-        print(f"  {turns:>8}{ratio:>32}{whole:>18.2f}", flush=True)
-
-
-def whole_commands(words: list[str]) -> float:
-    """hyperfine's mean of the one-level command over that of the two-level one."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "hyperfine.json"
-        commands = [
-            " ".join([str(drive.driver_path()), *words, "--variant", variant])
-            for variant in ("one-level", "two-level")
-        ]
-        subprocess.run(
-            ["hyperfine", "-N", "--style", "none", "--export-json", out, *commands],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        one, two = json.loads(out.read_text())["results"]
-    return float(one["mean"]) / float(two["mean"])
 
 
 def quick_sweep() -> None:
@@ -121,14 +79,29 @@ def quick_sweep() -> None:
     )
 
 
-def main() -> int:
-    """All of it, in the order in which it is least disturbed."""
+PARTS: dict[str, Callable[[], None]] = {
+    "loop": loop,
+    "start-up": start_up,
+    "churn": modelbench.churn,
+    "low64": modelbench.low_64,
+    "path": modelbench.path_length,
+    "million": modelbench.millions,
+    "sweep": quick_sweep,
+}
+
+
+def main(words: list[str]) -> int:
+    """The parts named, or all of them; the exit status."""
+    wrong = [w for w in words if w not in PARTS]
+    if wrong:
+        print(f"bench: no part '{wrong[0]}'; there are: {' '.join(PARTS)}")
+        return USAGE
     print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs")
-    for part in (loop, start_up, churn, quick_sweep):
-        part()
+    for name in words or PARTS:
+        PARTS[name]()
         sys.stdout.flush()
-    return 0
+    return DONE
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

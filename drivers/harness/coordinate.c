@@ -421,7 +421,7 @@ static int run_cell(struct coordinator *c, uint64_t begun, struct problem *p)
 		snprintf(run->memory, sizeof(run->memory), "set_mempolicy: %s",
 			 strerror(c->shared->memory_error));
 	if (!run->probe)
-		event_setup(run, c->shared->fdsize, clock_ns() - begun);
+		event_setup(run, c->shared, clock_ns() - begun);
 	if (fixed)
 		status = end_tasks(c, p);
 	if (!status)

@@ -102,7 +102,8 @@ static json_t *own_options(const struct run *run)
 	return object;
 }
 
-void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
+void event_setup(const struct run *run, const struct shared *shared,
+		 uint64_t startup_ns)
 {
 	json_t *names, *event;
 
@@ -117,19 +118,21 @@ void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
 		json_array_append_new(names,
 				      json_string(run->variant_names[v]));
 	event = json_pack(
-		"{ss si ss ss so sI ss ss so so ss sI so sI so ss sI ss sI}",
+		"{ss si ss ss so sI ss ss so so ss sI so sI so ss sI ss sI sI}",
 		"event", "setup", "schema", SCHEMA, "workload",
 		run->workload->name, "backend", backend_names[run->backend],
 		"variants", names, "tasks", (json_int_t)run->tasks, "mode",
 		mode_names[run->mode], "place", run->place, "pus",
 		int_array(run->placement.pus, run->tasks), "nodes",
 		int_array(run->placement.nodes, run->tasks), "hold",
-		run->hold.text, "fdsize", (json_int_t)fdsize, "memory_bound",
+		run->hold.text, "fdsize", (json_int_t)shared->fdsize,
+		"memory_bound",
 		*run->memory ? json_string(run->memory) : json_true(), "seed",
 		(json_int_t)run->seed, "options", own_options(run), "kernel",
 		kernel_running(), "startup_ns", (json_int_t)startup_ns, "lock",
 		run->lock == FILES_LOCK_TAS ? "tas" : "queued", "think_ns",
-		(json_int_t)run->think_ns);
+		(json_int_t)run->think_ns, "table_bytes",
+		(json_int_t)shared->table_bytes);
 	json_line(event);
 }
 

@@ -39,7 +39,8 @@ void tally_free(struct tally *tally);
 /* The median rate of the first variant, or 0; sorts what it looks at. */
 double tally_rate(struct tally *tally);
 
-void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns);
+void event_setup(const struct run *run, const struct shared *shared,
+		 uint64_t startup_ns);
 void event_window(const struct run *run, const struct window *w,
 		  struct tally *tally);
 /* @error is the errno of @call in @task; also one line on stderr. */

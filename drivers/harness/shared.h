@@ -46,7 +46,8 @@ struct shared {
 	_Alignas(64) atomic_uint done; /* futex: tasks that carried it out */
 	atomic_uint failed;	       /* any: the window is broken */
 	_Alignas(64) uint32_t fdsize;
-	int memory_error; /* errno of binding memory, or 0 */
+	uint64_t table_bytes; /* the model's, of one variant; else 0 */
+	int memory_error;     /* errno of binding memory, or 0 */
 };
 
 int futex_wait(atomic_uint *word, unsigned int value, uint64_t timeout_ns);

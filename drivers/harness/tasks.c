@@ -270,10 +270,12 @@ void tasks_main(const struct run *run, struct shared *shared,
 				      &slot->problem);
 	if (status)
 		give_up(slot, status);
-	if (run->backend == BACKEND_KERNEL)
+	if (run->backend == BACKEND_KERNEL) {
 		shared->fdsize = hold_fdsize();
-	else
+	} else {
 		shared->fdsize = files_slots(family.tables.files[0]);
+		shared->table_bytes = files_memory(family.tables.files[0]);
+	}
 	for (unsigned int i = 0; i < count; i++)
 		members[i] = (struct member){&family, first + i, i};
 	status = start_threads(members, count, threads, &slot->problem);
