@@ -231,13 +231,15 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
 def variants_for(cell: Cell, plan: Plan, listing: dict[str, Any]) -> list[str]:
     """What the driver is asked for.
 
-    The running kernel has the one form it has. On the model the baseline's clone
+    The running kernel has the one form it has, or a switch for all. On the model the baseline's clone
     comes along where there is one: A/A in the same blocks tells what to believe.
     """
-    if cell.backend == "kernel":
+    if cell.backend == "kernel" and not listing["switch"]:
         running = [str(listing["kernel"])]
         named = [v for v in plan.variant if v.split("#")[0] == running[0]]
         return named if len(named) > 1 else running
+    if cell.backend == "kernel":
+        return plan.variant
     baseline = plan.baseline or plan.variant[0]
     cloned = {
         w["name"] for k in ("searches", "presets") for w in listing[k] if w["clone"]

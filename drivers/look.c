@@ -10,6 +10,7 @@
 #include "harness/check.h"
 #include "harness/event.h"
 #include "harness/kernel.h"
+#include "harness/kswitch.h"
 #include "harness/number.h"
 #include "harness/options.h"
 
@@ -171,6 +172,26 @@ static int check_model(char *list, bool json, struct problem *p)
 	return worst;
 }
 
+/* The kernel's variants, one after the other by its switch. */
+static int check_switched(char *list, bool json, struct problem *p)
+{
+	struct kswitch k;
+	char *save = NULL;
+	int worst = kswitch_open(&k, p);
+
+	for (char *w = strtok_r(list, ",", &save); w && worst < USAGE;
+	     w = strtok_r(NULL, ",", &save)) {
+		int status = kswitch_set(&k, w, p);
+
+		if (!status)
+			status = check_one(w, NULL, json, p);
+		if (status > worst)
+			worst = status;
+	}
+	kswitch_close(&k);
+	return worst;
+}
+
 int command_check(int argc, char **argv)
 {
 	struct check_flags f = {0};
@@ -181,6 +202,8 @@ int command_check(int argc, char **argv)
 		return say(status, &p);
 	if (f.model)
 		status = check_model(f.variants, f.json, &p);
+	else if (kswitch_there() && f.variants)
+		status = check_switched(f.variants, f.json, &p);
 	else if (f.variants && strcmp(f.variants, kernel_running()))
 		status = problem_set(&p, COULD_NOT,
 				     "--variant: the running kernel is %s, not "
@@ -259,12 +282,12 @@ int command_list(int argc, char **argv)
 		return say(status, &p);
 	uname(&u);
 	if (json) {
-		json_line(json_pack("{so so so so ss ss}", "workloads",
-				    workloads_json(), "searches",
-				    words_json(variant_searches), "switches",
-				    words_json(variant_switches), "presets",
-				    words_json(variant_presets), "kernel",
-				    kernel_running(), "release", u.release));
+		json_line(json_pack(
+			"{so so so so ss ss sb}", "workloads", workloads_json(),
+			"searches", words_json(variant_searches), "switches",
+			words_json(variant_switches), "presets",
+			words_json(variant_presets), "kernel", kernel_running(),
+			"release", u.release, "switch", kswitch_there()));
 	} else {
 		printf("Workloads (on the kernel and on the model)\n");
 		print_workloads(stdout);

@@ -285,6 +285,51 @@ def test_a_failing_call_breaks_the_window(tmp_path: Path) -> None:
     assert re.fullmatch(r"fdscale: open-close: task 0: open: .*\n", stderr)
 
 
+@pytest.fixture
+def knob(tmp_path: Path) -> Path:
+    """A file that stands for a kernel's switch: what is written is read back."""
+    path = tmp_path / "variant"
+    path.write_text("merged-6.13\n")
+    return path
+
+
+def test_the_switch_is_flipped_and_put_back(fdscale: Run, knob: Path) -> None:
+    """Windows of every variant; afterwards the switch is as it was found."""
+    words = ("run", "dup-close", "--variant", "stock-6.12,series-v3", "--json")
+    done = fdscale(*words, *SHORT, env={"FDSCALE_KNOB": str(knob)})
+    variants = [e["variant"] for e in events(done) if e["event"] == "window"]
+    assert sorted(variants) == ["series-v3"] * 3 + ["stock-6.12"] * 3
+    assert knob.read_text().splitlines()[0] == "merged-6.13"
+
+
+def test_a_switch_that_does_not_obey(fdscale: Run, tmp_path: Path) -> None:
+    """What does not read back as written is no measurement."""
+    words = ("run", "dup-close", "--variant", "stock-6.12", *SHORT)
+    done = fdscale(*words, env={"FDSCALE_KNOB": "/dev/zero"})
+    assert done.returncode == 3 and "/dev/zero" in done.stderr
+
+
+def test_the_switch_is_put_back_after_sigkill(knob: Path) -> None:
+    """By the keeper, which outlives the driver."""
+    words = ["run", "dup-close", "--variant", "stock-6.12", "--windows", "100000"]
+    with subprocess.Popen(
+        [BUILD / "fdscale", *words, "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"FDSCALE_KNOB": str(knob)},
+    ) as driver:
+        assert driver.stdout
+        driver.stdout.readline()
+        driver.stdout.readline()
+        assert knob.read_text().splitlines()[0] == "stock-6.12"
+        driver.kill()
+    for _ in range(100):
+        if knob.read_text().splitlines()[0] == "merged-6.13":
+            return
+        time.sleep(0.05)
+    raise AssertionError(knob.read_text())
+
+
 def test_help_fits_80_columns(fdscale: Run) -> None:
     """And teaches by example."""
     for words in (("--help",), ("run", "--help"), ("list",)):

@@ -33,6 +33,7 @@ WORKLOADS = [
 LISTING: dict[str, Any] = {
     "workloads": WORKLOADS,
     "kernel": "merged-6.13",
+    "switch": False,
     "searches": [
         {"name": "two-level", "clone": True},
         {"name": "next_fd-line", "clone": False},
@@ -130,6 +131,8 @@ def test_the_kernel_has_one_form() -> None:
     """Whatever the plan names for the model."""
     kernel = Cell("dup-close", "kernel", "none", "compact", "threads", 1)
     assert variants_for(kernel, Plan(), LISTING) == ["merged-6.13"]
+    switched = LISTING | {"switch": True}
+    assert variants_for(kernel, Plan(), switched) == Plan().variant
 
 
 def test_cells_survive_json() -> None:

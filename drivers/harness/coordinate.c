@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "event.h"
+#include "kswitch.h"
 #include "memory.h"
 #include "random.h"
 #include "tasks.h"
@@ -39,6 +40,7 @@ struct coordinator {
 	uint64_t recorded_ns;
 	struct tally tally;
 	struct window window;
+	struct kswitch kswitch; /* the kernel's, where it has one */
 };
 
 static volatile sig_atomic_t stopped;
@@ -288,6 +290,10 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 	for (unsigned int redone = 0;; redone++) {
 		int status;
 
+		status = kswitch_set(&c->kswitch,
+				     c->run->variant_names[variant], p);
+		if (status)
+			return status;
 		sh->variant = variant;
 		sh->start = clock_ns() + c->lead;
 		sh->from = sh->start + settle;
@@ -322,6 +328,9 @@ static int measure_turns(struct coordinator *c, unsigned int variant,
 	int status;
 
 	status = start_tasks(c, p);
+	if (status)
+		return status;
+	status = kswitch_set(&c->kswitch, c->run->variant_names[variant], p);
 	if (status)
 		return status;
 	sh->variant = variant;
@@ -445,6 +454,7 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 		.run = run,
 		.lead = LEAD_FIRST + LEAD_A_TASK * run->tasks,
 		.seed = run->seed,
+		.kswitch = {.knob = -1, .life = -1},
 	};
 	char *directory = NULL;
 	int status;
@@ -465,9 +475,12 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 	if (run->backend == BACKEND_KERNEL && run->workload->prepare)
 		directory = workdir_make(run->tmpdir, &status, p);
 	run->directory = directory ? directory : run->tmpdir;
+	if (!status && run->backend == BACKEND_KERNEL)
+		status = kswitch_open(&c.kswitch, p);
 	if (!status)
 		status = run_cell(&c, begun, p);
 	kill_children(&c);
+	kswitch_close(&c.kswitch);
 	workdir_remove(directory);
 	run->rate = tally_rate(&c.tally);
 	if (!run->probe && (c.tally.task_ops || run->json))

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "kswitch.h"
+
 const char *kernel_preset(const char *release)
 {
 	/* What those distributions put in their release strings. */
@@ -29,7 +31,10 @@ const char *kernel_preset(const char *release)
 
 const char *kernel_running(void)
 {
+	static char name[128];
 	struct utsname u;
 
+	if (kswitch_read(name, sizeof(name)))
+		return name;
 	return uname(&u) ? "unknown" : kernel_preset(u.release);
 }

@@ -11,7 +11,7 @@
  */
 const char *kernel_preset(const char *release);
 
-/* kernel_preset() of uname(). */
+/* What the kernel's switch is at, where it has one; else kernel_preset(). */
 const char *kernel_running(void);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "kernel.h"
+#include "kswitch.h"
 #include "number.h"
 
 const char *const mode_names[MODES] = {"threads", "processes"};
@@ -161,7 +162,8 @@ static int split_variants(struct run *run, char *text, struct problem *p)
 		unsigned int n = 1;
 
 		all[0] = name;
-		if (!strcmp(name, "all") && run->backend == BACKEND_MODEL)
+		if (!strcmp(name, "all") &&
+		    (run->backend == BACKEND_MODEL || kswitch_there()))
 			n = options_all_variants(all, VARIANTS_MAX);
 		else if (!strcmp(name, "all"))
 			all[0] = kernel_running();
@@ -206,6 +208,10 @@ static int resolve_variant(struct run *run, unsigned int i, struct problem *p)
 						       "--variant: %s has no "
 						       "clone",
 						       base);
+	} else if (kswitch_there()) {
+		/* Any right word may be there: the switch itself knows. */
+		if (!variant_find(base, run->lock, false, p))
+			status = USAGE;
 	} else if (strcmp(base, kernel_running())) {
 		/* A right word that this kernel cannot serve. */
 		if (variant_find(base, run->lock, false, p))
