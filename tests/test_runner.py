@@ -21,7 +21,10 @@ SMALL = ("--workload", "dup-close", "--tasks", "1", "--mode", "threads")
 def test_quick_sweep(run_py: Run, tmp_path: Path) -> None:
     """All rooms of the house: results, host, summary, figures; under 80 columns."""
     out = tmp_path / "res ults"
-    done = run_py("sweep", "--quick", "--max-time", "20", "--out", str(out))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    env = {"TMPDIR": str(scratch)}
+    done = run_py("sweep", "--quick", "--max-time", "20", "--out", str(out), env=env)
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines()[:-1])) <= 80
     summary = (out / "summary.txt").read_text()
@@ -41,13 +44,13 @@ def test_quick_sweep(run_py: Run, tmp_path: Path) -> None:
     assert figures == {f"{s}.{e}" for s in stems for e in ("dat", "png", "svg")}
     assert any(s.startswith("rate-dup-close-kernel") for s in stems)
     assert any(s.startswith("ratio-dup-close-model") for s in stems)
-    assert not list(Path("/tmp").glob("fdscale-run-*"))
+    assert not list(scratch.iterdir())
 
 
 def test_json_is_the_same_sweep(run_py: Run, tmp_path: Path) -> None:
     """One object on stdout, nothing else."""
     words = ("sweep", *SMALL, "--backend", "model", "--hold", "low:64", "--runs", "2")
-    done = run_py(*words, "--max-time", "2", "--json", "--out", str(tmp_path / "o"))
+    done = run_py(*words, "--json", "--out", str(tmp_path / "o"))
     assert done.returncode == 0, done.stderr
     (cell,) = json.loads(done.stdout)["cells"]
     assert cell["cell"]["hold"] == "low:64" and cell["runs"] == 2
@@ -60,11 +63,14 @@ def test_json_is_the_same_sweep(run_py: Run, tmp_path: Path) -> None:
 def test_interrupted(tmp_path: Path, stop: signal.Signals) -> None:
     """Everything measured is kept, its summary printed, status 130."""
     out = tmp_path / "out"
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     with subprocess.Popen(
         [ROOT / "run.py", "sweep", *SMALL, "--out", out],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | {"TMPDIR": str(scratch)},
     ) as process:
         while not (out / "results.jsonl").exists() or len(load(out)) < 3:
             time.sleep(0.05)
@@ -76,14 +82,14 @@ def test_interrupted(tmp_path: Path, stop: signal.Signals) -> None:
     assert len(kept) >= 2 and all(r["error"] is None for r in kept)
     assert "Operations a second" in stdout and "dup-close" in stdout
     assert (out / "summary.txt").read_text() in stdout
-    assert not list(Path("/tmp").glob("fdscale-run-*"))
+    assert not list(scratch.iterdir())
 
 
 def test_resume_runs_what_is_missing(run_py: Run, tmp_path: Path) -> None:
     """A torn last line is set aside, no run is made twice, the rest is made."""
     out = tmp_path / "o"
     words = ("sweep", *SMALL, "--backend", "model", "--hold", "none", "--runs", "3")
-    assert run_py(*words, "--max-time", "3", "--out", str(out)).returncode == 0
+    assert run_py(*words, "--out", str(out)).returncode == 0
     results = out / "results.jsonl"
     lines = results.read_text().splitlines(keepends=True)
     assert len(lines) == 4
@@ -100,7 +106,7 @@ def test_resume_refuses_another_boot(run_py: Run, tmp_path: Path) -> None:
     """Runs of two boots are not runs of one cell."""
     out = tmp_path / "o"
     words = ("sweep", *SMALL, "--backend", "model", "--hold", "none", "--runs", "1")
-    assert run_py(*words, "--max-time", "1", "--out", str(out)).returncode == 0
+    assert run_py(*words, "--out", str(out)).returncode == 0
     host = json.loads((out / "host.json").read_text())
     host["kernel"]["boot_id"] = "another"
     (out / "host.json").write_text(json.dumps(host))
@@ -110,7 +116,7 @@ def test_resume_refuses_another_boot(run_py: Run, tmp_path: Path) -> None:
 
 def test_other_cells_go_on(run_py: Run, tmp_path: Path) -> None:
     """A hold beyond the limits is refused with what binds; the status tells."""
-    words = ("sweep", *SMALL, "--backend", "kernel", "--runs", "1", "--max-time", "2")
+    words = ("sweep", *SMALL, "--backend", "kernel", "--runs", "1")
     done = run_py(*words, "--hold", "low:50000000,none", "--out", str(tmp_path / "o"))
     assert done.returncode == 3
     assert "fs.nr_open" in done.stdout and "hold none" in done.stdout
@@ -170,9 +176,7 @@ def test_gnuplot_missing(run_py: Run, tmp_path: Path) -> None:
             (tools / name).symlink_to(found)
     out = tmp_path / "o"
     words = ("sweep", *SMALL, "--backend", "kernel", "--hold", "none", "--runs", "1")
-    done = run_py(
-        *words, "--max-time", "1", "--out", str(out), env={"PATH": str(tools)}
-    )
+    done = run_py(*words, "--out", str(out), env={"PATH": str(tools)})
     assert done.returncode == 3 and "gnuplot-nox" in done.stderr
     assert "dup-close" in (out / "summary.txt").read_text()
     assert not (out / "figures").exists() or not list((out / "figures").iterdir())
