@@ -285,6 +285,37 @@ def test_a_failing_call_breaks_the_window(tmp_path: Path) -> None:
     assert re.fullmatch(r"fdscale: open-close: task 0: open: .*\n", stderr)
 
 
+def test_think_is_spent_outside_the_lock(fdscale: Run) -> None:
+    """Two calls with 1 ms each: 2 ms an operation at least, whatever the table takes.
+
+    The spin is calibrated by its fastest try, so that it may only take longer.
+    """
+    words = ("run", "dup-close", "--backend", "model", "--think", "1000000")
+    done = fdscale(*words, "--json", "--windows", "2", "--window-ms", "50")
+    setup, *rest = events(done)
+    assert setup["think_ns"] == 1_000_000
+    rates = [e["rate"] for e in rest if e["event"] == "window"]
+    assert rates and max(rates) <= 1000
+
+
+def test_think_as_the_kernel(fdscale: Run) -> None:
+    """Worked out here; a number of nanoseconds that the events tell."""
+    words = ("run", "dup-close", "--backend", "model", "--think", "kernel", "--json")
+    setup = events(fdscale(*words, *SHORT))[0]
+    assert setup["think_ns"] >= 0 and setup["backend"] == "model"
+    done = fdscale("run", "dup-close", "--think", "100")
+    assert done.returncode == 2 and "--think" in done.stderr
+
+
+def test_ten_million_held(fdscale: Run) -> None:
+    """On the model there is no limit but memory; the events tell how much."""
+    words = ("run", "dup-close", "--backend", "model", "--hold", "low:10000000")
+    setup = events(fdscale(*words, "--variant", "three-level", "--json", *SHORT))[0]
+    # A pointer a slot and the bitmaps: 2^24 x (8 + 2/8) bytes and what they need.
+    assert setup["fdsize"] == 1 << 24
+    assert 1 << 27 < setup["table_bytes"] < 1 << 28
+
+
 @pytest.fixture
 def knob(tmp_path: Path) -> Path:
     """A file that stands for a kernel's switch: what is written is read back."""
