@@ -71,6 +71,16 @@ $(ORDER): $(LIB_OBJS) $(WORKLOAD_OBJS)
 		sort -n | cut -d' ' -f2 > $@
 endif
 
+# A missing library is named before the compiler trips over it.
+$(BUILD)/needs: config/packages.txt
+	@mkdir -p $(@D)
+	@for pair in hwloc.h:libhwloc-dev numa.h:libnuma-dev jansson.h:libjansson-dev; do \
+		echo "#include <$${pair%:*}>" | $(CC) -E -x c - >/dev/null 2>&1 || { \
+			echo "$${pair#*:} is missing: make setup" >&2; exit 3; }; \
+	done
+	@touch $@
+$(LIB_OBJS) $(WORKLOAD_OBJS) $(BUILD)/drivers/main.o $(BUILD)/drivers/look.o: | $(BUILD)/needs
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)
