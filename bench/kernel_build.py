@@ -171,9 +171,7 @@ def unpack(path: Path, key: str, folder: Path) -> Path:
         reader = subprocess.Popen(
             ["tar", "-C", str(path), *skip, "-c", "."], stdout=subprocess.PIPE
         )
-        done = subprocess.run(
-            into, stdin=reader.stdout, capture_output=True, text=True
-        )
+        done = subprocess.run(into, stdin=reader.stdout, capture_output=True, text=True)
         failed = reader.wait() != 0 or done.returncode != 0
         error = done.stderr
     if failed:
@@ -249,9 +247,7 @@ def configure(tree: Path, out: Path) -> None:
 def build(source: str | None, flavour: str) -> Kernel:
     """The kernel of a source in a flavour, built when it is not in the cache."""
     if flavour not in FLAVOURS:
-        raise Problem(
-            USAGE, f"no flavour '{flavour}': there are {', '.join(FLAVOURS)}"
-        )
+        raise Problem(USAGE, f"no flavour '{flavour}': there are {', '.join(FLAVOURS)}")
     need({"gcc": "gcc"})
     path = find_source(source)
     key = source_key(path)

@@ -112,7 +112,11 @@ def parse_report(data: bytes, jobs: int) -> Guest | None:
     if end < 0:
         return None
     boot = data[at:end].decode(errors="replace").split()
-    guest.boot_seconds, guest.cpus, guest.release = float(boot[1]), int(boot[2]), boot[3]
+    guest.boot_seconds, guest.cpus, guest.release = (
+        float(boot[1]),
+        int(boot[2]),
+        boot[3],
+    )
     at = end + 1
     for number in range(jobs):
         m = re.compile(rb"fdscale-job (\d+) (\d+) (\d+) (\d+)\n").match(data, at)

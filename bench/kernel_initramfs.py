@@ -43,8 +43,8 @@ def libraries(program: Path) -> list[Path]:
 
 def entry(name: str, mode: int, data: bytes, number: int, rdev: int = 0) -> bytes:
     """One file of a cpio archive in the "newc" format."""
-    fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, os.major(rdev))
-    fields += (os.minor(rdev), len(name) + 1, 0)
+    fields = [number, mode, 0, 0, 1, 0, len(data), 0, 0, os.major(rdev)]
+    fields += [os.minor(rdev), len(name) + 1, 0]
     head = b"070701" + b"".join(b"%08X" % f for f in fields) + name.encode() + b"\0"
     head += b"\0" * (-len(head) % 4)
     return head + data + b"\0" * (-len(data) % 4)

@@ -140,7 +140,9 @@ def only(found: list[Function], name: str, head: str) -> Function:
 
 def search_of(find: Function) -> str:
     """Which search find_next_fd() is, by the bitmaps it looks into."""
-    looks = re.findall(r"find_next_zero_bit\(([^,]+), ([^,]+), ([^;]+?)\)", find.code)
+    argument = r"((?:[^(),]|\([^()]*\))+)"
+    call = rf"find_next_zero_bit\({argument}, {argument}, {argument}\)"
+    looks = re.findall(call, find.code)
     first = [(bitmap.strip(), size) for bitmap, size, _ in looks]
     two_level = [("fdt->full_fds_bits", "maxbit"), ("fdt->open_fds", "maxfd")]
     word = [("&fdt->open_fds[bitbit]", "BITS_PER_LONG")]

@@ -23,9 +23,7 @@ FLAVOURS = ("direct", "pointer")
 def transformed(text: str, flavour: str) -> str:
     """The text of fs/file.c with the switch in it.  Problem if it is unknown."""
     if flavour not in FLAVOURS:
-        raise Problem(
-            USAGE, f"no flavour '{flavour}': there are {', '.join(FLAVOURS)}"
-        )
+        raise Problem(USAGE, f"no flavour '{flavour}': there are {', '.join(FLAVOURS)}")
     layout = read_layout(text)
     code = without_comments(text)
     edits: list[tuple[int, int, str]] = []
@@ -75,7 +73,7 @@ def tail(layout: Layout) -> str:
     text = f"""
 static noinline void fdv_tree_put(struct files_struct *files, unsigned int fd)
 {{
-	__put_unused_fd(files, fd);
+\t__put_unused_fd(files, fd);
 }}
 #define fdv_expand(files, fd) expand_files(files, fd)
 #define FDV_EXPAND_TELLS {int(layout.expand_tells)}
@@ -90,7 +88,7 @@ static noinline void fdv_tree_put(struct files_struct *files, unsigned int fd)
         text += f"""
 struct file *{layout.pick.name}(struct files_struct *files, unsigned int fd)
 {{
-	return fdv_via(pick)(files, fd);
+\treturn fdv_via(pick)(files, fd);
 }}
 """
     return text
@@ -112,7 +110,9 @@ def original(tree: Path) -> str:
     if not text.startswith(MARK):
         return text
     if not kept.is_file():
-        raise Problem(COULD_NOT, f"{kept} is gone: take fs/file.c from the source again")
+        raise Problem(
+            COULD_NOT, f"{kept} is gone: take fs/file.c from the source again"
+        )
     return kept.read_text(encoding="utf-8")
 
 
@@ -144,9 +144,7 @@ def patch(tree: Path, flavour: str) -> Layout:
             )
         shutil.copy2(path, kept)
     for name in HEADERS:
-        write_if_new(
-            path.with_name(name), (SOURCES / name).read_text(encoding="utf-8")
-        )
+        write_if_new(path.with_name(name), (SOURCES / name).read_text(encoding="utf-8"))
     write_if_new(path, new)
     return layout
 
