@@ -17,8 +17,8 @@ CFLAGS = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror"]
 
 def compiled(source: str, *flags: str) -> Path:
     """A program of drivers/kernel, compiled into the cache when it is not there."""
-    text = (SOURCES / source).read_bytes()
-    key = hashlib.sha256(text + " ".join(flags).encode()).hexdigest()[:16]
+    texts = [p.read_bytes() for p in (SOURCES / source, *sorted(SOURCES.glob("*.h")))]
+    key = hashlib.sha256(b"".join(texts) + repr(flags).encode()).hexdigest()[:16]
     out = cache_dir() / f"{Path(source).stem}-{key}"
     if not out.is_file():
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -9,64 +9,41 @@
  *
  * A row is WORKLOAD, or WORKLOAD@HOLD where HOLD is none, low:N or low:N-FD
  * (FD free again); dup2-churn@N does N turns.  One JSON object a line:
- *	{"row":..,"variant":..,"total":..,"own":..,"median":..}
- * `total` is per operation: the least over batches of 2n less the least over
- * batches of n, over n; so neither a timer tick nor what RCU frees later nor
- * the reading of the clock is in it.  `median` takes the medians instead: where
- * it is larger, work was put off and done in some batches.  `own` is the same
- * loop with the syscall instruction replaced by a nop: what user space spends.
+ *	{"row":..,"variant":..,"kernel":..,"own":..,"median":..}
+ * `kernel` is per operation: the 5th percentile of what turns of the loop took,
+ * less the same with a nop for each syscall instruction; so neither the clock
+ * is in it nor a timer tick nor what is freed later nor a new page for a slab.
+ *`median` takes the median turn instead.  `own` is the loop's part in user
+ *space.
  *
- * Calls are made by hand, not through the C library, so that the user's part
- * does not depend on it.  Each row runs in a process of its own, from a table
- * of 64 slots; the variants take turns in it.
+ * Each row runs in a process of its own, from a table of 64 slots; the
+ * variants take turns in it.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#define KNOB "/sys/module/fdscale/parameters/variant"
-#define OWN_FILE "/tmp/fdscale-own"
-#define BATCHES 101
-#define MARKED 5 /* batches that the plugin sees */
-#define BATCH 2	 /* even: some loops make their operations in pairs */
-#define MOST_VARIANTS 64
+#include "count_loops.h"
 
-#define noinline __attribute__((noinline))
-#define always_inline inline __attribute__((always_inline))
+#define KNOB "/sys/module/fdscale/parameters/variant"
+#define BATCHES 301
+#define MARKED 5 /* batches that the plugin sees */
+#define MOST_VARIANTS 64
 
 /* The plugin counts between these; to the CPU they are nops. */
 #define MARK_BEGIN()                                                           \
 	__asm__ volatile(".byte 0x0f,0x1f,0x80,0x53,0x44,0x46,0x42")
 #define MARK_END() __asm__ volatile(".byte 0x0f,0x1f,0x80,0x53,0x44,0x46,0x45")
 
-static always_inline long call(bool dry, long nr, long a, long b, long c)
-{
-	register long d __asm__("r10") = 0;
-	long ret;
-
-	if (dry)
-		__asm__ volatile("nop"
-				 : "=a"(ret)
-				 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(d)
-				 : "rcx", "r11", "memory");
-	else
-		__asm__ volatile("syscall"
-				 : "=a"(ret)
-				 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(d)
-				 : "rcx", "r11", "memory");
-	return ret;
-}
-
-static always_inline uint64_t now(void)
+static inline uint64_t now(void)
 {
 	uint32_t low, high;
 
@@ -74,190 +51,7 @@ static always_inline uint64_t now(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* What a loop needs to know of the hold. */
-struct table {
-	long low;  /* a held descriptor near the bottom */
-	long high; /* one at the top of what is held */
-};
-
-/* @n operations; the results or-ed together: negative when one failed. */
-typedef long (*loop)(bool dry, const struct table *t, unsigned int n);
-
-static always_inline long dup_close(bool dry, const struct table *t,
-				    unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(dry, SYS_dup, 0, 0, 0);
-
-		bad |= fd | call(dry, SYS_close, fd, 0, 0);
-	}
-	return bad;
-}
-
-static always_inline long open_close(bool dry, const struct table *t,
-				     unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(dry, SYS_open, (long)OWN_FILE, O_RDONLY, 0);
-
-		bad |= fd | call(dry, SYS_close, fd, 0, 0);
-	}
-	return bad;
-}
-
-static always_inline long dupfd_at(bool dry, unsigned int n, long start)
-{
-	long bad = 0;
-
-	while (n--) {
-		long fd = call(dry, SYS_fcntl, 0, F_DUPFD, start);
-
-		bad |= fd | call(dry, SYS_close, fd, 0, 0);
-	}
-	return bad;
-}
-
-static always_inline long dupfd_0(bool dry, const struct table *t,
-				  unsigned int n)
-{
-	(void)t;
-	return dupfd_at(dry, n, 0);
-}
-
-static always_inline long dupfd_64(bool dry, const struct table *t,
-				   unsigned int n)
-{
-	(void)t;
-	return dupfd_at(dry, n, 64);
-}
-
-static always_inline long dupfd_1000(bool dry, const struct table *t,
-				     unsigned int n)
-{
-	(void)t;
-	return dupfd_at(dry, n, 1000);
-}
-
-/*
- * The stale hint: every second time next_fd points into a full word.  One
- * operation is a close with a dup: the loop makes two of each.
- */
-static always_inline long two_holes(bool dry, const struct table *t,
-				    unsigned int n)
-{
-	long low = t->low, high = t->high, bad = 0;
-
-	for (n /= 2; n--;) {
-		bad |= call(dry, SYS_close, low, 0, 0);
-		bad |= call(dry, SYS_close, high, 0, 0);
-		bad |= call(dry, SYS_dup, 0, 0, 0);
-		bad |= call(dry, SYS_dup, 0, 0, 0);
-	}
-	return bad;
-}
-
-static always_inline long yuma(bool dry, const struct table *t, unsigned int n)
-{
-	long low = t->low, bad = 0;
-
-	for (n /= 2; n--;) {
-		long high;
-
-		bad |= call(dry, SYS_close, low, 0, 0);
-		bad |= call(dry, SYS_dup, 0, 0, 0);
-		high = call(dry, SYS_dup, 0, 0, 0);
-		bad |= high | call(dry, SYS_close, high, 0, 0);
-	}
-	return bad;
-}
-
-static always_inline long socket_of(bool dry, unsigned int n, long family)
-{
-	long bad = 0;
-
-	while (n--) {
-		long fd = call(dry, SYS_socket, family, SOCK_STREAM, 0);
-
-		bad |= fd | call(dry, SYS_close, fd, 0, 0);
-	}
-	return bad;
-}
-
-static always_inline long socket_unix(bool dry, const struct table *t,
-				      unsigned int n)
-{
-	(void)t;
-	return socket_of(dry, n, AF_UNIX);
-}
-
-static always_inline long socket_inet(bool dry, const struct table *t,
-				      unsigned int n)
-{
-	(void)t;
-	return socket_of(dry, n, AF_INET);
-}
-
-static always_inline long pipe_close(bool dry, const struct table *t,
-				     unsigned int n)
-{
-	volatile int ends[2] = {0, 0};
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		bad |= call(dry, SYS_pipe2, (long)ends, 0, 0);
-		bad |= call(dry, SYS_close, ends[0], 0, 0);
-		bad |= call(dry, SYS_close, ends[1], 0, 0);
-	}
-	return bad;
-}
-
-static always_inline long eventfd_close(bool dry, const struct table *t,
-					unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(dry, SYS_eventfd2, 0, 0, 0);
-
-		bad |= fd | call(dry, SYS_close, fd, 0, 0);
-	}
-	return bad;
-}
-
-/* A descriptor reserved and given back. */
-static always_inline long openneg(bool dry, const struct table *t,
-				  unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--)
-		bad |= call(dry, SYS_open, (long)"/tmp/missing", O_RDONLY, 0) +
-		       ENOENT;
-	return bad;
-}
-
-/* A call that does nothing: what entering and leaving the kernel costs. */
-static always_inline long nothing(bool dry, const struct table *t,
-				  unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--)
-		bad |= call(dry, SYS_getppid, 0, 0, 0);
-	return bad;
-}
-
-static noinline void die(const char *what, const char *thing, long error)
+static void die(const char *what, const char *thing, long error)
 {
 	fprintf(stderr, "count: %s: %s: %s\n", what, thing, strerror(error));
 	exit(3);
@@ -270,91 +64,58 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* Instructions an operation: in the kernel, in the loop. */
 struct sample {
-	double least, median; /* instructions an operation */
+	double kernel, median, own;
 };
 
-/* Ticks of batches of @n operations, sorted. */
-static always_inline long batches(loop body, bool dry, const struct table *t,
-				  unsigned int n, uint64_t *ticks)
+/*
+ * Let what was put off be done: two grace periods of RCU and what they free.
+ * It takes no time where the emulator skips idle time (sleep=off).
+ */
+static void settle(void)
 {
-	long bad;
+	struct timespec t = {.tv_nsec = 200000000};
 
-	/* Not known to the compiler: the loop is the same for every n. */
-	__asm__ volatile("" : "+r"(n));
-	bad = body(dry, t, n); /* warm-up */
+	nanosleep(&t, NULL);
+}
+
+/* Ticks of batches of @n turns, sorted. */
+static long batches(loop body, caller call, const struct table *t,
+		    unsigned int n, uint64_t *ticks)
+{
+	long bad = body(call, t, n); /* warm-up */
+
 	for (int i = 0; i < BATCHES; i++) {
 		uint64_t start = now();
 
-		bad |= body(dry, t, n);
+		bad |= body(call, t, n);
 		ticks[i] = now() - start;
 	}
 	qsort(ticks, BATCHES, sizeof(*ticks), compare);
 	return bad;
 }
 
-/* Measure one loop; unless it is dry, once more for the plugin. */
-static always_inline long sample(loop body, bool dry, const struct table *t,
-				 struct sample *out)
+static long measure(const struct workload *w, const struct table *t,
+		    struct sample *out)
 {
-	uint64_t once[BATCHES], twice[BATCHES];
-	long bad = batches(body, dry, t, BATCH, once);
+	uint64_t none[BATCHES], dry[BATCHES], real[BATCHES];
+	long bad;
 
-	bad |= batches(body, dry, t, 2 * BATCH, twice);
-	out->least = (double)(twice[0] - once[0]) / BATCH;
-	out->median = (double)(twice[BATCHES / 2] - once[BATCHES / 2]) / BATCH;
-	for (int i = 0; !dry && i < MARKED; i++) {
+	batches(w->body, call_nothing, t, 0, none);
+	batches(w->body, call_nothing, t, 1, dry);
+	settle();
+	bad = batches(w->body, call_kernel, t, 1, real);
+	out->own = (double)(dry[0] - none[0]) / w->operations;
+	out->kernel = (double)(real[BATCHES / 20] - dry[0]) / w->operations;
+	out->median = (double)(real[BATCHES / 2] - dry[0]) / w->operations;
+	for (int i = 0; i < MARKED; i++) {
 		MARK_BEGIN();
-		bad |= body(dry, t, BATCH);
+		bad |= w->body(call_kernel, t, 1);
 		MARK_END();
 	}
 	return bad;
 }
-
-struct workload {
-	const char *name;
-	long (*measure)(const struct table *t, struct sample *total,
-			struct sample *own);
-};
-
-/* Each loop inlined into a function of its own, once as it is, once dry. */
-#define MEASURE(body)                                                          \
-	static noinline long measure_##body(const struct table *t,             \
-					    struct sample *total,              \
-					    struct sample *own)                \
-	{                                                                      \
-		sample(body, true, t, own);                                    \
-		return sample(body, false, t, total);                          \
-	}
-MEASURE(dup_close)
-MEASURE(open_close)
-MEASURE(dupfd_0)
-MEASURE(dupfd_64)
-MEASURE(dupfd_1000)
-MEASURE(two_holes)
-MEASURE(yuma)
-MEASURE(socket_unix)
-MEASURE(socket_inet)
-MEASURE(pipe_close)
-MEASURE(eventfd_close)
-MEASURE(openneg)
-MEASURE(nothing)
-
-static const struct workload workloads[] = {
-	{"dup-close", measure_dup_close},
-	{"open-close", measure_open_close},
-	{"dupfd:0", measure_dupfd_0},
-	{"dupfd:64", measure_dupfd_64},
-	{"dupfd:1000", measure_dupfd_1000},
-	{"two-holes", measure_two_holes},
-	{"yuma", measure_yuma},
-	{"socket-unix", measure_socket_unix},
-	{"socket-inet", measure_socket_inet},
-	{"pipe-close", measure_pipe_close},
-	{"eventfd-close", measure_eventfd_close},
-	{"openneg", measure_openneg},
-	{"getppid", measure_nothing},
-};
 
 /* Set the variant and read it back; "-" is the kernel as it is. */
 static void set_variant(const char *name)
@@ -408,43 +169,43 @@ static void build_hold(const char *hold, struct table *t)
 	t->high = top > 10 ? top - 10 : 2;
 }
 
-static void report(const char *row, const char *variant,
-		   const struct sample *total, const struct sample *own)
+static void report(const char *row, const char *variant, const struct sample *s)
 {
-	printf("{\"row\":\"%s\",\"variant\":\"%s\",\"total\":%.3f,"
+	printf("{\"row\":\"%s\",\"variant\":\"%s\",\"kernel\":%.3f,"
 	       "\"own\":%.3f,\"median\":%.3f}\n",
-	       row, variant, total->least, own->least, total->median);
+	       row, variant, s->kernel, s->own, s->median);
 }
 
-/* The loop of 2015, as seeds tell it: one long stretch, ticks and all. */
-static noinline long churn(bool dry, long turns, struct sample *out)
+/* The loop of 2015: one long stretch, ticks and all.  Ticks a turn. */
+static double churn(caller call, long turns, long *bad)
 {
 	uint64_t start;
-	long bad = 0;
 
 	syscall(SYS_close_range, 3u, ~0u, 0u);
-	dup(0);
+	*bad |= dup(0);
 	start = now();
 	for (long i = 0; i < turns; i++) {
-		bad |= call(dry, SYS_close, 3, 0, 0);
-		bad |= call(dry, SYS_dup2, 0, 3, 0);
-		bad |= call(dry, SYS_dup, 0, 0, 0);
+		*bad |= call(SYS_close, 3, 0, 0);
+		*bad |= call(SYS_dup2, 0, 3, 0);
+		*bad |= call(SYS_dup, 0, 0, 0);
 	}
-	out->least = out->median = (double)(now() - start) / turns;
-	return bad;
+	return (double)(now() - start) / turns;
 }
 
 static void run_churn(const char *row, long turns, char **variants, int count)
 {
-	struct sample total, own;
+	struct sample s;
+	long bad = 0;
 
-	churn(true, turns, &own);
-	churn(false, turns, &total); /* grows the table to its size */
+	s.own = churn(call_nothing, turns, &bad);
+	churn(call_kernel, turns, &bad); /* grows the table to its size */
 	for (int i = 0; i < count; i++) {
 		set_variant(variants[i]);
-		if (churn(false, turns, &total) < 0)
+		s.kernel = churn(call_kernel, turns, &bad) - s.own;
+		s.median = s.kernel;
+		if (bad < 0)
 			die("a call failed", row, EIO);
-		report(row, variants[i], &total, &own);
+		report(row, variants[i], &s);
 	}
 }
 
@@ -469,12 +230,12 @@ static void run_row(const char *row, char **variants, int count)
 			continue;
 		build_hold(hold, &t);
 		for (int v = 0; v < count; v++) {
-			struct sample total, own;
+			struct sample s;
 
 			set_variant(variants[v]);
-			if (workloads[i].measure(&t, &total, &own) < 0)
+			if (measure(&workloads[i], &t, &s) < 0)
 				die("a call failed", row, EIO);
-			report(row, variants[v], &total, &own);
+			report(row, variants[v], &s);
 		}
 		return;
 	}
