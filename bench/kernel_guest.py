@@ -132,6 +132,31 @@ def parse_report(data: bytes, jobs: int) -> Guest | None:
     return guest
 
 
+def qemu(
+    image: Path, folder: Path, machine: Machine, accel: list[str], report: list[str]
+) -> list[str]:
+    """QEMU's command line; the initramfs is in @folder, the console goes there."""
+    machine.check()
+    if not shutil.which(QEMU):
+        raise Problem(
+            COULD_NOT,
+            "qemu-system-x86 is not installed: apt-get install qemu-system-x86",
+        )
+    command = [QEMU, "-machine", "pc", "-nodefaults", "-display", "none"]
+    command += ["-no-reboot", "-kernel", str(image)]
+    command += ["-initrd", str(folder / "initramfs")]
+    command += ["-serial", f"file:{folder / 'console'}", *report]
+    command += ["-append", "console=ttyS0 panic=-1 quiet nokaslr norandmaps"]
+    return [*command, *accel, *machine.arguments()]
+
+
+def complaint(folder: Path) -> str:
+    """The last that QEMU and the guest's console said."""
+    said = read(folder / "errors") + read(folder / "console")
+    lines = [x.strip() for x in said.decode(errors="replace").splitlines()]
+    return " | ".join([x for x in lines if x][-3:])[-300:] or "nothing on its console"
+
+
 def boot(
     image: Path,
     jobs: list[str],
@@ -139,30 +164,15 @@ def boot(
     machine: Machine,
     accel: list[str],
     timeout: float,
-    words: str = "",
 ) -> Guest:
     """Boot an image and run the jobs; Problem when they did not come back."""
-    machine.check()
-    if not shutil.which(QEMU):
-        raise Problem(
-            COULD_NOT,
-            "qemu-system-x86 is not installed: apt-get install qemu-system-x86",
-        )
     start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="fdscale-guest-") as folder:
-        at = Path(folder)
-        (at / "initramfs").write_bytes(initramfs(jobs, files))
-        command = [QEMU, "-machine", "pc", "-nodefaults", "-display", "none"]
-        command += ["-no-reboot", "-kernel", str(image)]
-        command += ["-initrd", str(at / "initramfs")]
-        command += ["-serial", f"file:{at / 'console'}"]
-        command += ["-serial", f"file:{at / 'report'}"]
-        command += [
-            "-append",
-            f"console=ttyS0 panic=-1 quiet nokaslr norandmaps {words}".strip(),
-        ]
-        command += [*accel, *machine.arguments()]
-        with (at / "errors").open("wb") as errors:
+    with tempfile.TemporaryDirectory(prefix="fdscale-guest-") as name:
+        folder = Path(name)
+        (folder / "initramfs").write_bytes(initramfs(jobs, files))
+        report = ["-serial", f"file:{folder / 'report'}"]
+        command = qemu(image, folder, machine, accel, report)
+        with (folder / "errors").open("wb") as errors:
             proc = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -178,14 +188,10 @@ def boot(
                 if proc.poll() is None:
                     proc.kill()
                     proc.wait()
-        console = read(at / "console").decode(errors="replace")
-        guest = parse_report(read(at / "report"), len(jobs))
+        guest = parse_report(read(folder / "report"), len(jobs))
         if guest is None:
-            said = read(at / "errors").decode(errors="replace") + console
-            lines = [x.strip() for x in said.splitlines() if x.strip()]
-            tail = " | ".join(lines[-3:])[-300:] or "nothing on its console"
-            raise Problem(COULD_NOT, f"{why}: {tail}")
-        guest.console = console
+            raise Problem(COULD_NOT, f"{why}: {complaint(folder)}")
+        guest.console = read(folder / "console").decode(errors="replace")
         guest.accel = accel[1].split(",")[0]
         guest.host_seconds = time.monotonic() - start
         return guest
@@ -222,4 +228,5 @@ def fastest(image: Path) -> list[str]:
     """KVM where it works, else multi-threaded TCG."""
     if kvm_works(image):
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi"]
+    # A CPU that tells Linux which of its threads share a core.
+    return ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]

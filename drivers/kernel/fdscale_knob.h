@@ -5,8 +5,9 @@
  *		  EINVAL for a word that is not there
  *	words     the words there are, one a line: kind and name
  *	tree      what this kernel's own code is, by its preset
- *	flavour   direct: write it only while no task runs on another CPU under
- *		  an emulator; pointer, livepatch: at any time
+ *	flavour   pointer: the variant may be written at any time; direct and
+ *		  livepatch patch text, which is safe on hardware, but under
+ *		  QEMU's multi-threaded TCG only with all tasks joined
  * "+clone" asks for our own code also where the tree's own does the same: for
  * A against A.
  *

@@ -2,7 +2,8 @@
 /*
  * Process 1 of a guest: mounts what there is to mount, raises the limits, runs
  * each line of /jobs with /bin/sh, reports on the second serial port, and ends
- * the guest.  Also boots on a distribution's kernel without modules.
+ * the guest.  A /jobs that is empty means: the lines come over that port, until
+ * an empty one.  Also boots on a distribution's kernel without modules.
  *
  * The report, read by bench/kernel_guest.py; lengths are in bytes, so nothing
  * that a job prints can be taken for it:
@@ -81,7 +82,7 @@ static void loopback_up(void)
 /* The second serial port, bytes as they are; -1 where there is none. */
 static int open_report(void)
 {
-	int fd = open("/dev/ttyS1", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	int fd = open("/dev/ttyS1", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	struct termios t;
 
 	if (fd < 0 || tcgetattr(fd, &t)) {
@@ -89,7 +90,7 @@ static int open_report(void)
 		return -1;
 	}
 	cfmakeraw(&t);
-	t.c_cflag |= CLOCAL;
+	t.c_cflag |= CLOCAL | CREAD;
 	tcsetattr(fd, TCSANOW, &t);
 	return fd;
 }
@@ -166,41 +167,45 @@ static int open_output(const char *path)
 		    0600);
 }
 
-static void run_jobs(int report)
+static void run_and_report(int report, int number, const char *line)
 {
-	FILE *jobs = fopen("/jobs", "re");
-	char *line = NULL, head[128];
+	int out = open_output("/run/stdout");
+	int err = open_output("/run/stderr");
+	off_t out_length, err_length;
+	char head[128];
+	int status, n;
+
+	status = run_job(line, out, err);
+	out_length = size_of(out);
+	err_length = size_of(err);
+	n = snprintf(head, sizeof(head), "fdscale-job %d %d %lld %lld\n",
+		     number, status, (long long)out_length,
+		     (long long)err_length);
+	send_bytes(report, head, n);
+	send_file(report, out, out_length);
+	send_file(report, err, err_length);
+	send_bytes(report, "\n", 1);
+	close(out);
+	close(err);
+}
+
+/* Lines until the end of the file or an empty one; how many there were. */
+static int run_jobs(FILE *jobs, int report)
+{
+	char *line = NULL;
 	size_t room = 0;
 	ssize_t got;
 	int n = 0;
 
-	while (jobs && (got = getline(&line, &room, jobs)) > 0) {
-		int out = open_output("/run/stdout");
-		int err = open_output("/run/stderr");
-		off_t out_length, err_length;
-		int status;
-
+	while ((got = getline(&line, &room, jobs)) > 0) {
 		if (line[got - 1] == '\n')
-			line[got - 1] = '\0';
-		status = run_job(line, out, err);
-		out_length = size_of(out);
-		err_length = size_of(err);
-		got = snprintf(head, sizeof(head),
-			       "fdscale-job %d %d %lld %lld\n", n, status,
-			       (long long)out_length, (long long)err_length);
-		send_bytes(report, head, got);
-		send_file(report, out, out_length);
-		send_file(report, err, err_length);
-		send_bytes(report, "\n", 1);
-		close(out);
-		close(err);
-		n++;
+			line[--got] = '\0';
+		if (!got)
+			break;
+		run_and_report(report, n++, line);
 	}
-	got = snprintf(head, sizeof(head), "fdscale-end %d\n", n);
-	send_bytes(report, head, got);
 	free(line);
-	if (jobs)
-		fclose(jobs);
+	return n;
 }
 
 int main(void)
@@ -208,6 +213,7 @@ int main(void)
 	struct timespec up;
 	struct utsname u;
 	char head[256];
+	FILE *jobs;
 	int report, n;
 
 	if (getpid() != 1) {
@@ -232,9 +238,18 @@ int main(void)
 		     (long long)up.tv_sec, up.tv_nsec / 10000000,
 		     sysconf(_SC_NPROCESSORS_ONLN), u.release);
 	send_bytes(report, head, n);
-	run_jobs(report);
-	if (report >= 0)
+	jobs = fopen("/jobs", "re");
+	if (jobs && report >= 0) {
+		n = run_jobs(jobs, report);
+		if (!n) {
+			fclose(jobs);
+			jobs = fdopen(fcntl(report, F_DUPFD_CLOEXEC, 0), "r");
+			n = jobs ? run_jobs(jobs, report) : 0;
+		}
+		n = snprintf(head, sizeof(head), "fdscale-end %d\n", n);
+		send_bytes(report, head, n);
 		tcdrain(report);
+	}
 	reboot(RB_AUTOBOOT);
 	for (;;)
 		pause();
