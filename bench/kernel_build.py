@@ -130,13 +130,14 @@ def source_key(path: Path) -> str:
     return h.hexdigest()[:16]
 
 
-def recipe_key() -> str:
+def recipe_key(flavour: str) -> str:
     """A hash of everything of ours, and of the compiler, that makes a kernel."""
     h = hashlib.sha256(FRAGMENT.read_bytes())
-    for name in kernel_transform.HEADERS:
-        h.update((kernel_transform.SOURCES / name).read_bytes())
-    for module in ("kernel_layout.py", "kernel_transform.py"):
-        h.update((Path(__file__).parent / module).read_bytes())
+    if flavour != "plain":
+        for name in kernel_transform.HEADERS:
+            h.update((kernel_transform.SOURCES / name).read_bytes())
+        for module in ("kernel_layout.py", "kernel_transform.py"):
+            h.update((Path(__file__).parent / module).read_bytes())
     h.update(subprocess.run(["gcc", "--version"], capture_output=True).stdout)
     return h.hexdigest()[:16]
 
@@ -251,7 +252,7 @@ def build(source: str | None, flavour: str) -> Kernel:
     need({"gcc": "gcc"})
     path = find_source(source)
     key = source_key(path)
-    folder = cache_dir() / f"kernel-{key}-{recipe_key()}-{flavour}"
+    folder = cache_dir() / f"kernel-{key}-{recipe_key(flavour)}-{flavour}"
     manifest = folder / "manifest.json"
     if manifest.is_file():
         return Kernel(folder, json.loads(manifest.read_text()))

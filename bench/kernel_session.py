@@ -13,6 +13,7 @@ import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -26,6 +27,13 @@ from bench.problem import COULD_NOT, Problem
 PROXY = Path(__file__).resolve().parent / "kernel_proxy.py"
 BOOT_SECONDS = 180
 JOB_SECONDS = 900
+# QEMU 7.2 with many CPUs sometimes loses a guest that patches its own code,
+# as every kernel does while it boots.
+ATTEMPTS = 3
+
+
+class Ended(Problem):
+    """The guest is gone."""
 
 
 def driver_job(words: list[str]) -> str:
@@ -51,7 +59,14 @@ class Session:
         self.door = socket.socket(socket.AF_UNIX)
         self.process: subprocess.Popen[bytes] | None = None
         try:
-            self.boot(image, files, machine, accel)
+            for attempt in range(ATTEMPTS):
+                try:
+                    self.boot(image, files, machine, accel)
+                    break
+                except Ended as e:
+                    if attempt + 1 == ATTEMPTS:
+                        raise
+                    print(f"kernel: {e}; once more", file=sys.stderr)
             self.door.bind(str(self.folder / "door"))
             self.door.listen()
             threading.Thread(target=self.serve, daemon=True).start()
@@ -65,7 +80,10 @@ class Session:
         """Start QEMU and wait for the guest's first words."""
         (self.folder / "initramfs").write_bytes(initramfs([], files))
         path = self.folder / "report"
-        chardev = f"socket,id=report,path={path},server=on,wait=on"
+        path.unlink(missing_ok=True)
+        self.wire.close()
+        self.wire = socket.socket(socket.AF_UNIX)
+        chardev = f"socket,id=report,path={path},server=on,wait=off"
         report = ["-chardev", chardev, "-serial", "chardev:report"]
         command = qemu(image, self.folder, machine, accel, report)
         start = time.monotonic()
@@ -102,7 +120,7 @@ class Session:
                 COULD_NOT, f"no answer from the guest: {complaint(self.folder)}"
             ) from None
         if not data:
-            raise Problem(COULD_NOT, f"the guest ended: {complaint(self.folder)}")
+            raise Ended(COULD_NOT, f"the guest ended: {complaint(self.folder)}")
         self.data += data
 
     def line(self, start: bytes, deadline: float) -> str:
