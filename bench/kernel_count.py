@@ -18,7 +18,7 @@ from bench.kernel_build import Kernel
 from bench.kernel_guest import Guest, Machine, boot, counting
 from bench.kernel_initramfs import compiled
 from bench.kernel_layout import PRESETS
-from bench.problem import COULD_NOT, Problem
+from bench.problem import COULD_NOT, USAGE, Problem
 
 SEARCHES = (
     "one-level",
@@ -91,6 +91,45 @@ def search_and_switches(variant: str) -> tuple[str, frozenset[str]]:
     presets["series-v5"] = presets["merged-6.13"]
     search, on = presets.get(first, (first, frozenset()))
     return search, on | set(more)
+
+
+def check_words(variant: str) -> None:
+    """Problem USAGE for a variant that no kernel has."""
+    first, *more = variant.split("+")
+    firsts = [*SEARCHES, *dict.fromkeys(PRESETS.values()), "series-v5"]
+    switches = [*ALLOC_SWITCHES, "cond-clear", "clone"]
+    if first == "three-level":
+        raise Problem(
+            USAGE,
+            "--variant: three-level is in the model only: its third bitmap would add "
+            "instructions to every close of every variant",
+        )
+    if first not in firsts:
+        raise Problem(USAGE, f"--variant: no '{first}'; there are: {' '.join(firsts)}")
+    for word in more:
+        if word not in switches:
+            raise Problem(
+                USAGE, f"--variant: no switch '{word}'; there are: {' '.join(switches)}"
+            )
+
+
+def check_rows(rows: list[str]) -> None:
+    """Problem USAGE for a row that the guest would refuse."""
+    known = list(dict.fromkeys(r.split("@")[0] for r in ROWS))
+    if not rows:
+        raise Problem(USAGE, "--row: name one, or all")
+    for row in rows:
+        workload, _, hold = row.partition("@")
+        if workload not in known:
+            raise Problem(
+                USAGE, f"--row: no '{workload}'; there are: {' '.join(known)}"
+            )
+        pattern = r"[1-9]\d*" if workload == "dup2-churn" else r"(none|low:\d+(-\d+)?)?"
+        if not re.fullmatch(pattern, hold):
+            raise Problem(
+                USAGE,
+                f"--row {row}: after @ none, low:N or low:N-FD (dup2-churn: its turns)",
+            )
 
 
 def own_function(variant: str, tree: str) -> str:
