@@ -245,6 +245,24 @@ def configure(tree: Path, out: Path) -> None:
     stamp.write_text(text)
 
 
+def place(key: str, flavour: str) -> Path:
+    """The folder of a kernel in the cache, whether it is there or not."""
+    return cache_dir() / f"kernel-{key}-{recipe_key(flavour)}-{flavour}"
+
+
+def in_cache(folder: Path) -> Kernel | None:
+    """The kernel that was built into a folder."""
+    manifest = folder / "manifest.json"
+    if not manifest.is_file():
+        return None
+    return Kernel(folder, json.loads(manifest.read_text()))
+
+
+def built(source: str | None, flavour: str) -> Kernel | None:
+    """The kernel, if it is in the cache; nothing is built."""
+    return in_cache(place(source_key(find_source(source)), flavour))
+
+
 def build(source: str | None, flavour: str) -> Kernel:
     """The kernel of a source in a flavour, built when it is not in the cache."""
     if flavour not in FLAVOURS:
@@ -252,10 +270,9 @@ def build(source: str | None, flavour: str) -> Kernel:
     need({"gcc": "gcc"})
     path = find_source(source)
     key = source_key(path)
-    folder = cache_dir() / f"kernel-{key}-{recipe_key(flavour)}-{flavour}"
-    manifest = folder / "manifest.json"
-    if manifest.is_file():
-        return Kernel(folder, json.loads(manifest.read_text()))
+    folder = place(key, flavour)
+    if kernel := in_cache(folder):
+        return kernel
 
     need(NEEDS)
     where = hashlib.sha256(str(path).encode()).hexdigest()[:16]

@@ -86,7 +86,7 @@ class Count:
 
 def search_and_switches(variant: str) -> tuple[str, frozenset[str]]:
     """What a variant's words amount to; the kernel refuses wrong ones itself."""
-    first, *more = variant.split("+")
+    first, *more = re.split("[+#]", variant)
     presets = {name: key for key, name in PRESETS.items()}
     presets["series-v5"] = presets["merged-6.13"]
     search, on = presets.get(first, (first, frozenset()))
@@ -95,7 +95,7 @@ def search_and_switches(variant: str) -> tuple[str, frozenset[str]]:
 
 def check_words(variant: str) -> None:
     """Problem USAGE for a variant that no kernel has."""
-    first, *more = variant.split("+")
+    first, *more = re.split("[+#]", variant)
     firsts = [*SEARCHES, *dict.fromkeys(PRESETS.values()), "series-v5"]
     switches = [*ALLOC_SWITCHES, "cond-clear", "clone"]
     if first == "three-level":

@@ -8,13 +8,13 @@
  *	flavour   pointer: the variant may be written at any time; direct and
  *		  livepatch patch text, which is safe on hardware, but under
  *		  QEMU's multi-threaded TCG only with all tasks joined
- * "+clone" asks for our own code also where the tree's own does the same: for
- * A against A.
+ * "#clone" behind what the tree itself has asks for our code of the same: for A
+ * against A.  There is no second copy of the others: EINVAL.
  *
  * Whoever includes this says first: FDV_FLAVOUR, FDV_TREE (a string),
  * FDV_TREE_SEARCH, FDV_TREE_SET, fdv_use_alloc(), fdv_use_pick(),
- * fdv_use_put(), and fdv_tree_alloc, fdv_tree_pick, fdv_tree_put where
- * FDV_HAS_TREE.
+ * fdv_use_put(), and FDV_HAS_TREE: 1 where there are fdv_tree_alloc,
+ * fdv_tree_pick and fdv_tree_put.
  */
 #ifndef FDSCALE_KNOB_H
 #define FDSCALE_KNOB_H
@@ -32,37 +32,36 @@ struct fdv_word {
 	unsigned int set;
 };
 
-#define FDV_SEARCH_WORD(search, name) { name, FDV_SEARCH_##search, 0 },
-static const struct fdv_word fdv_searches[] = { FDV_SEARCHES(FDV_SEARCH_WORD) };
+#define FDV_SEARCH_WORD(search, name) {name, FDV_SEARCH_##search, 0},
+static const struct fdv_word fdv_searches[] = {FDV_SEARCHES(FDV_SEARCH_WORD)};
 
 static const struct fdv_word fdv_presets[] = {
-	{ "stock-6.12", FDV_SEARCH_two_level,
-	  FDV_SANITY_READ | FDV_EAGER_EXPAND },
-	{ "patch-1", FDV_SEARCH_two_level, 0 },
-	{ "patch-1-2", FDV_SEARCH_two_level, FDV_COND_CLEAR },
-	{ "series-v2", FDV_SEARCH_first_word_v2,
-	  FDV_COND_CLEAR | FDV_END_LATE },
-	{ "series-v3", FDV_SEARCH_first_word, FDV_COND_CLEAR | FDV_END_LATE },
-	{ "series-v5", FDV_SEARCH_next_fd_word, FDV_COND_CLEAR },
-	{ "merged-6.13", FDV_SEARCH_next_fd_word, FDV_COND_CLEAR },
+	{"stock-6.12", FDV_SEARCH_two_level,
+	 FDV_SANITY_READ | FDV_EAGER_EXPAND},
+	{"patch-1", FDV_SEARCH_two_level, 0},
+	{"patch-1-2", FDV_SEARCH_two_level, FDV_COND_CLEAR},
+	{"series-v2", FDV_SEARCH_first_word_v2, FDV_COND_CLEAR | FDV_END_LATE},
+	{"series-v3", FDV_SEARCH_first_word, FDV_COND_CLEAR | FDV_END_LATE},
+	{"series-v5", FDV_SEARCH_next_fd_word, FDV_COND_CLEAR},
+	{"merged-6.13", FDV_SEARCH_next_fd_word, FDV_COND_CLEAR},
 };
 
 static const struct fdv_word fdv_switches[] = {
-	{ "cond-clear", 0, FDV_COND_CLEAR },
-	{ "sanity-read", 0, FDV_SANITY_READ },
-	{ "eager-expand", 0, FDV_EAGER_EXPAND },
-	{ "end-late", 0, FDV_END_LATE },
-	{ "clone", 0, FDV_CLONE },
+	{"cond-clear", 0, FDV_COND_CLEAR},
+	{"sanity-read", 0, FDV_SANITY_READ},
+	{"eager-expand", 0, FDV_EAGER_EXPAND},
+	{"end-late", 0, FDV_END_LATE},
+	{"clone", 0, FDV_CLONE},
 };
 
 #define FDV_ROW(search, name)                                                  \
-	{ fdv_alloc_##search##_0, fdv_alloc_##search##_1,                      \
-	  fdv_alloc_##search##_2, fdv_alloc_##search##_3,                      \
-	  fdv_alloc_##search##_4, fdv_alloc_##search##_5,                      \
-	  fdv_alloc_##search##_6, fdv_alloc_##search##_7 },
+	{                                                                      \
+		fdv_alloc_##search##_0, fdv_alloc_##search##_1,                \
+		fdv_alloc_##search##_2, fdv_alloc_##search##_3,                \
+		fdv_alloc_##search##_4, fdv_alloc_##search##_5,                \
+		fdv_alloc_##search##_6, fdv_alloc_##search##_7},
 static const fdv_alloc_fn fdv_allocs[FDV_SEARCH_COUNT][FDV_ALLOC_SETS] = {
-	FDV_SEARCHES(FDV_ROW)
-};
+	FDV_SEARCHES(FDV_ROW)};
 
 static char fdv_now[128] = FDV_TREE;
 
@@ -80,7 +79,7 @@ static const struct fdv_word *fdv_find(const struct fdv_word *words,
 static int fdv_parse(char *spec, struct fdv_word *out)
 {
 	const struct fdv_word *w;
-	char *name = strsep(&spec, "+");
+	char *name = strsep(&spec, "+#");
 
 	w = fdv_find(fdv_searches, ARRAY_SIZE(fdv_searches), name);
 	if (!w)
@@ -88,7 +87,7 @@ static int fdv_parse(char *spec, struct fdv_word *out)
 	if (!w)
 		return -EINVAL;
 	*out = *w;
-	while ((name = strsep(&spec, "+"))) {
+	while ((name = strsep(&spec, "+#"))) {
 		w = fdv_find(fdv_switches, ARRAY_SIZE(fdv_switches), name);
 		if (!w)
 			return -EINVAL;
@@ -105,6 +104,7 @@ static int fdv_variant_set(const char *val, const struct kernel_param *kp)
 	fdv_pick_fn pick;
 	fdv_put_fn put;
 	struct fdv_word w;
+	bool trees;
 	int ret;
 
 	if (strscpy(name, val, sizeof(name)) < 0)
@@ -114,16 +114,18 @@ static int fdv_variant_set(const char *val, const struct kernel_param *kp)
 	if (ret)
 		return ret;
 
+	trees = FDV_HAS_TREE && w.search == FDV_TREE_SEARCH &&
+		w.set % FDV_ALLOC_SETS == FDV_TREE_SET % FDV_ALLOC_SETS;
+	if ((w.set & FDV_CLONE) && !trees)
+		return -EINVAL;
 	alloc = fdv_allocs[w.search][w.set % FDV_ALLOC_SETS];
 	pick = w.set & FDV_COND_CLEAR ? fdv_pick_if_set : fdv_pick_always;
 	put = w.set & FDV_COND_CLEAR ? fdv_put_if_set : fdv_put_always;
 #if FDV_HAS_TREE
 	if (!(w.set & FDV_CLONE)) {
-		if (w.search == FDV_TREE_SEARCH &&
-		    w.set % FDV_ALLOC_SETS == FDV_TREE_SET % FDV_ALLOC_SETS)
+		if (trees)
 			alloc = fdv_tree_alloc;
-		if ((w.set & FDV_COND_CLEAR) ==
-		    (FDV_TREE_SET & FDV_COND_CLEAR)) {
+		if (!((w.set ^ FDV_TREE_SET) & FDV_COND_CLEAR)) {
 			pick = fdv_tree_pick;
 			put = fdv_tree_put;
 		}
@@ -169,8 +171,8 @@ static const struct kernel_param_ops fdv_variant_ops = {
 	.set = fdv_variant_set,
 	.get = fdv_variant_get,
 };
-static const struct kernel_param_ops fdv_tree_ops = { .get = fdv_tree_get };
-static const struct kernel_param_ops fdv_words_ops = { .get = fdv_words_get };
+static const struct kernel_param_ops fdv_tree_ops = {.get = fdv_tree_get};
+static const struct kernel_param_ops fdv_words_ops = {.get = fdv_words_get};
 static const struct kernel_param_ops fdv_flavour_ops = {
 	.get = fdv_flavour_get,
 };

@@ -4,7 +4,8 @@
  * replaces alloc_fd() and the close path by our variants.  Built against the
  * kernel's headers by bench/kernel_livepatch.py, which says what the layout
  * is:
- *	FDV_PICK		"pick_file" (6.1) or "file_close_fd_locked" (6.12)
+ *	FDV_PICK		"pick_file" (6.1) or "file_close_fd_locked"
+ *(6.12)
  *
  * Each replaced function costs some instructions more to reach (ftrace), the
  * same for all variants: differences are right, absolute numbers are not.
@@ -36,6 +37,8 @@ DEFINE_STATIC_CALL(fdv_call_put, fdv_put_always);
 #define FDV_FLAVOUR "livepatch"
 #define FDV_HAS_TREE 0
 #define FDV_TREE "stock-6.12"
+#define FDV_TREE_SEARCH FDV_SEARCH_two_level
+#define FDV_TREE_SET (FDV_SANITY_READ | FDV_EAGER_EXPAND)
 #define fdv_use_alloc(fn) static_call_update(fdv_call_alloc, fn)
 #define fdv_use_pick(fn) static_call_update(fdv_call_pick, fn)
 #define fdv_use_put(fn) static_call_update(fdv_call_put, fn)
@@ -63,18 +66,17 @@ static void fdv_live_put(unsigned int fd)
 }
 
 static struct klp_func functions[] = {
-	{ .old_name = "alloc_fd", .new_func = fdv_live_alloc },
-	{ .old_name = FDV_PICK, .new_func = fdv_live_pick },
-	{ .old_name = "put_unused_fd", .new_func = fdv_live_put },
-	{}
-};
-static struct klp_object objects[] = { { .funcs = functions }, {} };
-static struct klp_patch patch = { .mod = THIS_MODULE, .objs = objects };
+	{.old_name = "alloc_fd", .new_func = fdv_live_alloc},
+	{.old_name = FDV_PICK, .new_func = fdv_live_pick},
+	{.old_name = "put_unused_fd", .new_func = fdv_live_put},
+	{}};
+static struct klp_object objects[] = {{.funcs = functions}, {}};
+static struct klp_patch patch = {.mod = THIS_MODULE, .objs = objects};
 
 /* The address of a function that is not exported, or 0. */
 static unsigned long address(const char *name)
 {
-	struct kprobe probe = { .symbol_name = name };
+	struct kprobe probe = {.symbol_name = name};
 	unsigned long at;
 
 	if (register_kprobe(&probe) < 0)
@@ -86,7 +88,7 @@ static unsigned long address(const char *name)
 
 static int __init fdv_init(void)
 {
-	int (*expand)(struct files_struct *files, unsigned int nr);
+	int (*expand)(struct files_struct * files, unsigned int nr);
 
 	expand = (void *)address("expand_files");
 	if (!expand) {
