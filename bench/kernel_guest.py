@@ -154,7 +154,9 @@ def complaint(folder: Path) -> str:
     """The last that QEMU and the guest's console said."""
     said = read(folder / "errors") + read(folder / "console")
     lines = [x.strip() for x in said.decode(errors="replace").splitlines()]
-    return " | ".join([x for x in lines if x][-3:])[-300:] or "nothing on its console"
+    first = [x for x in lines if re.search(r"BUG:|Oops:|RIP: 0010|panic", x)][:3]
+    last = first or [x for x in lines if x][-3:]
+    return " | ".join(last)[:400] or "nothing on its console"
 
 
 def boot(
