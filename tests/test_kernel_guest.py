@@ -247,15 +247,16 @@ def test_every_policy_puts_every_task_where_it_should_be(
     expected = PLACES[place]
     run = (
         f"/bin/fdscale run dup-close --tasks {len(expected)} --place {place} "
-        f"--mode {mode} --windows 10 --window-ms 10 --json"
+        f"--mode {mode} --windows 3 --window-ms 10 --json"
     )
     # What Linux says of each task while it runs: allowed PUs, and where it is.
     # The shell's own words only: starting programs is slow in an emulator.
     look = (
         "for t in /proc/[0-9]*/task/[0-9]*; do read -r c <$t/comm || continue; "
-        "case $c in fdscale*) while read -r k v; do case $k in "
+        "a=; case $c in fdscale*) while read -r k v; do case $k in "
         "Cpus_allowed_list:) a=$v;; esac; done <$t/status; "
-        "read -r s <$t/stat; set -- $s; echo $1 $a ${39} $3;; esac; done"
+        "read -r s <$t/stat || continue; set -- $s; echo $1 ${a:--} ${39} $3;; "
+        "esac; done"
     )
     job = big.run(
         f"{run} >/tmp/run 2>/tmp/errors & p=$!; "
