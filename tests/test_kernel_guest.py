@@ -245,9 +245,10 @@ def test_every_policy_puts_every_task_where_it_should_be(
 ) -> None:
     assert big.guest.cpus == 32
     expected = PLACES[place]
+    windows = 3 if mode == "threads" else 10  # long enough to see every task
     run = (
         f"/bin/fdscale run dup-close --tasks {len(expected)} --place {place} "
-        f"--mode {mode} --windows 3 --window-ms 10 --json"
+        f"--mode {mode} --windows {windows} --window-ms 10 --json"
     )
     # What Linux says of each task while it runs: allowed PUs, and where it is.
     # The shell's own words only: starting programs is slow in an emulator.
