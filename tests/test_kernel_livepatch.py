@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The livepatch: what refuses it, and that it works on Debian's own kernel."""
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench import kernel_livepatch
+from bench.kernel_build import cache_dir
+from bench.kernel_guest import QEMU, Machine, boot, counting
+from bench.kernel_initramfs import compiled
+from bench.problem import COULD_NOT, Problem
+
+RELEASE = "6.1.0-57-amd64"
+
+
+def put(root: Path, name: str, text: str) -> None:
+    """A file of a made-up machine."""
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """The files of a machine on which loading works."""
+    put(tmp_path, "proc/modules", "")
+    put(tmp_path, "proc/sys/kernel/modules_disabled", "0\n")
+    put(tmp_path, f"boot/config-{RELEASE}", "CONFIG_LIVEPATCH=y\n")
+    put(tmp_path, "sys/kernel/security/lockdown", "[none] integrity confidentiality\n")
+    put(tmp_path, "sys/module/module/parameters/sig_enforce", "N\n")
+    names = ("alloc_fd", "expand_files", "pick_file", "put_unused_fd")
+    put(tmp_path, "proc/kallsyms", "".join(f"ff00 t {n}\n" for n in names))
+    return tmp_path
+
+
+def test_nothing_stands_in_the_way(machine: Path) -> None:
+    kernel_livepatch.check_host(RELEASE, 0, machine)
+
+
+def test_the_packed_configuration_counts(machine: Path) -> None:
+    (machine / f"boot/config-{RELEASE}").unlink()
+    with pytest.raises(Problem, match="CONFIG_LIVEPATCH"):
+        kernel_livepatch.check_host(RELEASE, 0, machine)
+    packed = gzip.compress(b"CONFIG_LIVEPATCH=y\n")
+    (machine / "proc/config.gz").write_bytes(packed)
+    kernel_livepatch.check_host(RELEASE, 0, machine)
+
+
+REFUSALS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no livepatch": (
+        lambda m: put(m, f"boot/config-{RELEASE}", "# CONFIG_LIVEPATCH is not set\n"),
+        "CONFIG_LIVEPATCH",
+    ),
+    "no modules": (lambda m: (m / "proc/modules").unlink(), "no modules"),
+    "modules off": (
+        lambda m: put(m, "proc/sys/kernel/modules_disabled", "1\n"),
+        "modules_disabled",
+    ),
+    "lockdown": (
+        lambda m: put(m, "sys/kernel/security/lockdown", "none [integrity]\n"),
+        "locked down",
+    ),
+    "signatures": (
+        lambda m: put(m, "sys/module/module/parameters/sig_enforce", "Y\n"),
+        "signed modules",
+    ),
+    "forced by configuration": (
+        lambda m: put(
+            m,
+            f"boot/config-{RELEASE}",
+            "CONFIG_LIVEPATCH=y\nCONFIG_MODULE_SIG_FORCE=y\n",
+        ),
+        "signed modules",
+    ),
+    "inlined": (
+        lambda m: put(m, "proc/kallsyms", "ff00 t alloc_fd\nff00 t expand_files\n"),
+        "pick_file",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", REFUSALS)
+def test_refusals_name_the_thing(machine: Path, why: str) -> None:
+    change, named = REFUSALS[why]
+    change(machine)
+    with pytest.raises(Problem, match=named) as e:
+        kernel_livepatch.check_host(RELEASE, 0, machine)
+    assert e.value.status == COULD_NOT
+    assert "\n" not in str(e.value)
+
+
+def test_only_root_loads(machine: Path) -> None:
+    with pytest.raises(Problem, match="root"):
+        kernel_livepatch.check_host(RELEASE, 1000, machine)
+
+
+@pytest.mark.parametrize("release", ["5.15.0-1-amd64", "6.18.44", "odd"])
+def test_an_unknown_layout_is_refused(machine: Path, release: str) -> None:
+    with pytest.raises(Problem, match=re.escape(release)):
+        kernel_livepatch.check_host(release, 0, machine)
+
+
+def test_missing_headers_name_the_package(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match=f"apt-get install linux-headers-{RELEASE}"):
+        kernel_livepatch.build_module(RELEASE, tmp_path)
+
+
+def debian_kernel() -> tuple[str, Path]:
+    """A Debian 6.1 kernel whose headers are installed: release and image."""
+    found = sorted(Path("/usr/src").glob("linux-headers-6.1.*-amd64"))
+    found = [
+        p for p in found if re.fullmatch(r"linux-headers-[\d.]+-\d+-amd64", p.name)
+    ]
+    if not found or not shutil.which(QEMU):
+        pytest.skip("no linux-headers-6.1.*-amd64 or no qemu-system-x86 installed")
+    release = found[-1].name.removeprefix("linux-headers-")
+    image = Path(f"/boot/vmlinuz-{release}")
+    if not image.is_file():
+        # The package's file is enough: a kernel is not installed for a test.
+        folder = cache_dir() / f"debian-{release}"
+        image = folder / f"boot/vmlinuz-{release}"
+        if not image.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            package = f"linux-image-{release}"
+            got = subprocess.run(
+                ["apt-get", "download", package], cwd=folder, capture_output=True
+            )
+            debs = list(folder.glob("*.deb"))
+            if got.returncode or not debs:
+                pytest.skip(f"{package} cannot be downloaded")
+            subprocess.run(["dpkg", "-x", debs[0], folder], check=True)
+            debs[0].unlink()
+    return release, image
+
+
+def test_loads_switches_and_unloads_on_debians_kernel() -> None:
+    release, image = debian_kernel()
+    files = {
+        "/bin/count": compiled("count.c", "-static"),
+        "/livepatch.sh": kernel_livepatch.SCRIPT,
+        "/fdscale.ko": kernel_livepatch.build_module(release),
+    }
+    variants = "stock-6.12,patch-1,series-v3,merged-6.13,one-level+cond-clear"
+    knob = "/sys/module/fdscale/parameters/variant"
+    jobs = [
+        "/livepatch.sh load /fdscale.ko",
+        f"cat {knob}; cat /sys/module/fdscale/parameters/flavour",
+        f"/bin/count --variants {variants} --rows dup-close@none,dup-close@low:64",
+        f"echo no-such > {knob}",
+        f"cat {knob}",
+        "/livepatch.sh load /fdscale.ko",
+        "/livepatch.sh unload",
+        "/livepatch.sh unload",
+        "/bin/count --variants - --rows dup-close@low:64",
+    ]
+    guest = boot(image, jobs, files, Machine(), counting(), 300)
+    assert guest.release == release
+    said = [(j.status, j.text(), j.stderr.decode()) for j in guest.jobs]
+    assert said[0] == (0, "", "")
+    assert said[1][1].split() == ["stock-6.12", "livepatch"]
+    assert said[2][0] == 0, said[2]
+    counts = {
+        (d["row"], d["variant"]): d["kernel"]
+        for d in map(json.loads, said[2][1].splitlines())
+    }
+    # What the searches are for: v3 loses its gain with word 0 full.
+    assert counts["dup-close@none", "series-v3"] < counts["dup-close@none", "patch-1"]
+    for row in ("dup-close@none", "dup-close@low:64"):
+        assert counts[row, "merged-6.13"] < counts[row, "patch-1"]
+        assert counts[row, "patch-1"] < counts[row, "stock-6.12"]
+    low = "dup-close@low:64"
+    assert counts[low, "series-v3"] > counts[low, "patch-1"]
+    assert said[3][0] != 0
+    assert said[4][1] == "one-level+cond-clear\n"
+    assert said[5][0] == 3 and "loaded already" in said[5][2]
+    assert said[6] == (0, "", "")
+    assert said[7][0] == 3 and "not loaded" in said[7][2]
+    bare = json.loads(said[8][1])["kernel"]
+    assert bare < counts[low, "stock-6.12"]  # the way through the livepatch

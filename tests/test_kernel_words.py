@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""./run.py kernel: words that are wrong, before anything is built or booted."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from bench import kernel, kernel_build
+from bench.kernel_count import Count, own_function, part_table, strays, table
+from bench.problem import COULD_NOT, USAGE, Problem
+
+
+def run(*words: str) -> int:
+    """The status of `kernel WORDS`; Problem passes through."""
+    parser = argparse.ArgumentParser()
+    kernel.add_parser(parser.add_subparsers(), lambda words: len(words))
+    args = parser.parse_args(["kernel", *words])
+    status: int = args.call(args)
+    return status
+
+
+@pytest.fixture(autouse=True)
+def never_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test of this file that gets as far as building has failed."""
+
+    def build(source: str | None, flavour: str) -> None:
+        raise AssertionError("it builds")
+
+    monkeypatch.setattr(kernel_build, "build", build)
+
+
+@pytest.mark.parametrize(
+    "words, named",
+    [
+        ("count --row nothing@none", "no 'nothing'"),
+        ("count --row dup-close@full", "dup-close@full"),
+        ("count --row dup2-churn@none", "dup2-churn@none"),
+        ("count --row ,", "--row"),
+        ("count --variant fastest", "no 'fastest'"),
+        ("count --variant two-level+fast", "no switch 'fast'"),
+        ("count --variant three-level", "model only"),
+        ("count --flavour plain --variant patch-1", "no switch"),
+        ("sweep --cpus 6 --threads 4", "--cpus 6"),
+        ("sweep --cpus 300", "300"),
+        ("patch /nonexistent", "/nonexistent"),
+    ],
+)
+def test_wrong_words_are_named(words: str, named: str) -> None:
+    with pytest.raises(Problem, match=named) as e:
+        run(*words.split())
+    assert e.value.status == USAGE
+
+
+@pytest.mark.parametrize(
+    "source, status",
+    [("no-such-folder", USAGE), ("6.999", COULD_NOT)],
+)
+def test_a_source_that_is_not_there(source: str, status: int) -> None:
+    with pytest.raises(Problem, match=source) as e:
+        kernel_build.find_source(source)
+    assert e.value.status == status
+
+
+@pytest.mark.parametrize("command", ["build", "count", "sweep", "load", "patch"])
+def test_help_teaches_by_example(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as e:
+        run(command, "--help")
+    assert e.value.code == 0
+    assert f"./run.py kernel {command}" in capsys.readouterr().out
+
+
+def test_patch_show_and_undo_of_a_tree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (Path(__file__).parent / "kernel/file.c").read_text()
+    (tmp_path / "fs").mkdir()
+    path = tmp_path / "fs/file.c"
+    path.write_text(text)
+    assert run("patch", str(tmp_path), "--show") == 0
+    assert capsys.readouterr().out == "stock-6.12\n"
+    assert run("patch", str(tmp_path)) == 0
+    assert path.read_text() != text
+    assert run("patch", str(tmp_path), "--undo") == 0
+    assert path.read_text() == text
+    with pytest.raises(Problem, match="not in"):
+        run("patch", str(tmp_path), "--undo")
+
+
+@pytest.mark.parametrize(
+    "variant, function",
+    [
+        ("stock-6.12", "fdv_tree_alloc"),
+        ("two-level+eager-expand+sanity-read+cond-clear", "fdv_tree_alloc"),
+        ("stock-6.12#clone", "fdv_alloc_two_level_3"),
+        ("patch-1", "fdv_alloc_two_level_0"),
+        ("series-v3", "fdv_alloc_first_word_4"),
+        ("merged-6.13", "fdv_alloc_next_fd_word_0"),
+        ("series-v5+sanity-read", "fdv_alloc_next_fd_word_1"),
+    ],
+)
+def test_the_function_that_a_variant_must_reach(variant: str, function: str) -> None:
+    assert own_function(variant, "stock-6.12") == function
+
+
+def test_the_merged_trees_own_code_is_merged() -> None:
+    assert own_function("merged-6.13", "merged-6.13") == "fdv_tree_alloc"
+    assert own_function("stock-6.12", "merged-6.13") == "fdv_alloc_two_level_3"
+
+
+def test_a_stray_is_told() -> None:
+    right = Count("r@none", "patch-1", 1, 1, 1, {"fdv_alloc_two_level_0": (1, 9)})
+    wrong = Count("r@none", "patch-1", 1, 1, 1, {"fdv_tree_alloc": (1, 9)})
+    assert strays([right], "stock-6.12") == []
+    assert len(strays([wrong], "stock-6.12")) == 1
+
+
+def test_the_tables_show_every_number() -> None:
+    functions = {"fdv_tree_alloc": (1.0, 80.0), "_find_next_zero_bit": (2.0, 40.0)}
+    counts = [
+        Count("dup-close@none", "stock-6.12", 640, 32, 640, functions),
+        Count("dup-close@none", "patch-1", 607.5, 32, 607.5),
+    ]
+    lines = table(counts)
+    assert lines[0].split()[-4:] == ["stock-6.12", "patch-1", "user's", "own"]
+    assert lines[1].split() == ["dup-close@none", "640", "607.5", "32"]
+    parts = part_table(counts, "dup-close@none")
+    assert "alloc 80" in parts[1] and "the rest 520" in parts[1]
