@@ -2,8 +2,10 @@
 #
 # make            build build/fdscale
 # make setup      install what is missing (Debian; says so first)
+# make setup-kernel  the same for ./run.py kernel (QEMU, sources)
 # make sweep      set up, build, and sweep this host    SWEEP="--quick"
 # make test       set up, build, and run every test     TESTS="tests/test_x.py"
+# make test-kernel  those that boot guests, after building their kernels
 # make lint       formatters, linters, types, warnings of both compilers
 # make bench      the numbers of the README, as ratios within one run  PART=loop
 # make clean      remove build/
@@ -53,7 +55,7 @@ C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
-.PHONY: all setup test c-tests lint bench sweep clean
+.PHONY: all setup setup-kernel test test-kernel c-tests lint bench sweep clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -107,6 +109,9 @@ $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS)
 setup:
 	@config/setup.sh
 
+setup-kernel:
+	@config/setup.sh config/packages-kernel.txt
+
 # ASan takes part in the whole-program tests as a second driver.
 test: setup all
 	$(Q)$(MAKE) --no-print-directory SAN=address,undefined BUILD=$(BUILD)/asan \
@@ -115,9 +120,15 @@ test: setup all
 		CFLAGS="-O1 -g" $(BUILD)/tsan/tests/test_fdtable_threads
 	$(Q)BUILD=$(BUILD) $(PYTHON) -m pytest -q $(TESTS)
 
+# Boots guests; the kernels it counts in are built beforehand, and cached.
+test-kernel: setup setup-kernel all
+	./run.py kernel build
+	./run.py kernel build --flavour pointer
+	FDSCALE_GUEST_TESTS=1 BUILD=$(BUILD) $(PYTHON) -m pytest -q tests/test_kernel_*.py
+
 C_SOURCES = $(shell git ls-files 'drivers/*.[ch]' 'tests/*.[ch]')
 PY_SOURCES = run.py bench tests
-SH_SOURCES = config/setup.sh .ci/run
+SH_SOURCES = config/setup.sh .ci/run drivers/kernel/livepatch.sh
 lint: setup
 	clang-format --dry-run -Werror $(C_SOURCES)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc all c-tests

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import compare, doctor, drive, reproduce, topo
+from bench import compare, doctor, drive, kernel, reproduce, topo
 from bench.plan import Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.sweep import Sweep, resumed
@@ -284,6 +284,7 @@ def parser() -> Parser:
     add_compare(commands)
     add_topo(commands)
     add_doctor(commands)
+    kernel.add_parser(commands, lambda words: main(["sweep", *words]))
     p = commands.add_parser("list", help="workloads, variants, switches, presets")
     p.add_argument("--json", action="store_true")
     p.set_defaults(call=listing)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from bench import kernel_build, kernel_count, kernel_livepatch, kernel_transform
 from bench.kernel_build import Kernel
@@ -103,7 +104,7 @@ def listed(text: str) -> list[str]:
 
 
 def add_parser(
-    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    subparsers: Any,
     sweep: Callable[[list[str]], int],
 ) -> None:
     """Add `kernel` with its commands; @sweep runs ./run.py sweep with words.

@@ -231,8 +231,9 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
 def variants_for(cell: Cell, plan: Plan, listing: dict[str, Any]) -> list[str]:
     """What the driver is asked for.
 
-    The running kernel has the one form it has, or a switch for all. On the model the baseline's clone
-    comes along where there is one: A/A in the same blocks tells what to believe.
+    The running kernel has the one form it has, or a switch for all. On the model
+    the baseline's clone comes along where there is one: A/A in the same blocks
+    tells what to believe.
     """
     if cell.backend == "kernel" and not listing["switch"]:
         running = [str(listing["kernel"])]

@@ -103,6 +103,8 @@ def kernel(flavour: str, source: str = "6.12") -> Kernel:
     """A kernel from the cache, or a skip."""
     if not shutil.which(QEMU):
         pytest.skip("qemu-system-x86 is not installed")
+    if not os.environ.get("FDSCALE_GUEST_TESTS"):
+        pytest.skip("boots guests, which takes minutes: make test-kernel")
     try:
         found = kernel_build.built(source, flavour)
     except Problem as e:
