@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The door to fdscale's runner: see ./run.py --help."""
 
+import os
+import signal
 import sys
 
-from bench.cli import main
+# Until the imports are done, which takes a second, Ctrl-C has nothing to save.
+signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
+
+from bench.cli import main  # noqa: E402
 
 sys.exit(main())

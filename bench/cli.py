@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import sys
@@ -298,9 +299,13 @@ def interrupt(number: int, frame: object) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; every Problem is one line on stderr and its status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGHUP, interrupt)
     given = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None:
+        print("run.py: stdout is closed", file=sys.stderr)
+        return COULD_NOT
     if not given:
         parser().print_help()
         return USAGE
@@ -316,7 +321,13 @@ def main(argv: list[str] | None = None) -> int:
         print("run.py: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
+        # Nobody reads on: the rest of the output goes nowhere, quietly.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return COULD_NOT
+    except OSError as e:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = f"{e.filename}: " if e.filename else ""
+        print(f"run.py: {what}{e.strerror}", file=sys.stderr)
         return COULD_NOT
     except ModuleNotFoundError as e:
         print(f"run.py: python3-{e.name} is missing: make setup", file=sys.stderr)

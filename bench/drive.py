@@ -94,7 +94,7 @@ class Driver:
             self.process.send_signal(signal.SIGINT)
             try:
                 self.process.wait(GRACE)
-            except subprocess.TimeoutExpired:
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -122,6 +122,7 @@ def failure(events: list[dict[str, Any]], stderr: str, status: int) -> dict[str,
     for event in events:
         if event["event"] == "error":
             return {k: event[k] for k in ("syscall", "errno", "remedy")} | {
+                "killed": False,
                 "status": COULD_NOT,
                 "text": text,
             }
@@ -131,6 +132,7 @@ def failure(events: list[dict[str, Any]], stderr: str, status: int) -> dict[str,
         "syscall": None,
         "errno": None,
         "remedy": None,
+        "killed": status < 0,
         "status": status if status > 0 else COULD_NOT,
         "text": text,
     }
@@ -140,11 +142,15 @@ def idle(windows: list[dict[str, Any]]) -> dict[str, Any] | None:
     """A window in which nothing was done has no rate to compare."""
     if all(w["rate"] > 0 for w in windows):
         return None
-    text = "a window without an operation: busy CPUs, or windows too short"
+    text = (
+        "a window without an operation: the CPUs are busy with other work; stop it, "
+        "or take longer windows (--window-ms)"
+    )
     return {
         "syscall": None,
         "errno": None,
         "remedy": "stop what else runs, or --window-ms more",
+        "killed": False,
         "status": COULD_NOT,
         "text": text,
     }
@@ -192,7 +198,9 @@ def run_cell(
 def is_refusal(record: dict[str, Any]) -> bool:
     """Refused before it started: more runs would say the same."""
     error = record["error"]
-    return bool(error) and record["setup"] is None and error["status"] in (USAGE, 3)
+    if not error or record["setup"] is not None:
+        return False
+    return error["status"] in (USAGE, COULD_NOT) and not error["killed"]
 
 
 def show(*words: str) -> int:

@@ -20,31 +20,6 @@ from bench.root import Root, list_text
 REPO = Path(__file__).resolve().parent.parent
 SCHEMA = REPO / "config" / "schema" / "host.json"
 
-# Kernels whose makers change fs/file.c or carry changes of it from later ones.
-VENDOR = re.compile(
-    r"\.el\d|uek|amzn|\.oe\d|euler|\.a[ln]\d|\.oc\d|tlinux|\.tl\d"
-    r"|-default$|-lp\d+|suse|sles|android|\.azl\d|\.cm\d",
-    re.IGNORECASE,
-)
-
-
-def running_preset(release: str) -> str:
-    """The preset that a kernel's own alloc_fd() is, told from its release.
-
-    Upstream: two-level since 4.4 ("stock-6.12"), next_fd-word since 6.13
-    ("merged-6.13"). Debian, Ubuntu, Fedora and Arch keep upstream's fs/file.c.
-    "unknown" before 4.4 and wherever the maker may have changed it: RHEL and its
-    kin (.elN), Oracle (uek), Amazon, openEuler, Anolis and Alibaba, Tencent, SUSE,
-    Azure Linux, Android.
-    """
-    match = re.match(r"(\d+)\.(\d+)", release)
-    if match is None or VENDOR.search(release):
-        return "unknown"
-    version = int(match[1]), int(match[2])
-    if version >= (6, 13):
-        return "merged-6.13"
-    return "stock-6.12" if version >= (4, 4) else "unknown"
-
 
 def _safe(read: Callable[[Root], Any], root: Root) -> Any:
     """What READ finds; None too when a file does not have the form it expects."""
@@ -126,8 +101,11 @@ def _joined(read: Callable[[Root], list[str] | None]) -> Callable[[Root], str | 
     return text
 
 
-def read_host(root: Path = Path("/")) -> dict[str, Any]:
-    """The machine below ROOT, in the shape of config/schema/host.json."""
+def read_host(root: Path = Path("/"), preset: str = "unknown") -> dict[str, Any]:
+    """The machine below ROOT, in the shape of config/schema/host.json.
+
+    PRESET is the running kernel's, as the driver names it (drivers/harness/kernel.c).
+    """
     at = Root(root)
 
     def get(read: Callable[[Root], Any]) -> Any:
@@ -153,7 +131,7 @@ def read_host(root: Path = Path("/")) -> dict[str, Any]:
         "kernel": {
             "release": release,
             "version": at.read("/proc/sys/kernel/version"),
-            "preset": running_preset(release or ""),
+            "preset": preset,
             "command_line": at.read("/proc/cmdline"),
             "boot_id": at.read("/proc/sys/kernel/random/boot_id"),
             "debug": get(facts.debug_options),

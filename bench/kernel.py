@@ -114,12 +114,13 @@ def add_parser(
     """
 
     def command(name: str, about: str) -> argparse.ArgumentParser:
-        return inside.add_parser(
+        made: argparse.ArgumentParser = inside.add_parser(
             name,
             description=about,
             help=about.split(":")[0].split(".")[0].replace("\n", " "),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        return made
 
     top = subparsers.add_parser(
         "kernel",

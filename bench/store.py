@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -47,9 +48,14 @@ class Store:
                     USAGE,
                     f"--out {folder}: not empty; name a new folder, or --resume it",
                 )
+            self.file = open(folder / RESULTS, "a", encoding="utf-8")
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if resume:
                 set_torn_aside(folder / RESULTS)
-            self.file = open(folder / RESULTS, "a", encoding="utf-8")
+        except BlockingIOError:
+            raise Problem(
+                COULD_NOT, f"{folder}: another sweep is writing to it; wait for its end"
+            ) from None
         except OSError as e:
             raise Problem(USAGE, f"--out {folder}: {e.strerror}") from None
 
@@ -64,7 +70,10 @@ class Store:
 
     def close(self) -> None:
         """No more is added."""
-        self.file.close()
+        try:
+            self.file.close()
+        except OSError:
+            pass  # a full disk: add() has said so
 
 
 def load(folder: Path) -> list[dict[str, Any]]:

@@ -211,7 +211,7 @@ class Sweep:
     def collect(self, out: Path, resume: bool = False) -> int:
         """Measure into a results folder; DONE, COULD_NOT or INTERRUPTED."""
         store = Store(out, resume)
-        self.host = read_host()
+        self.host = read_host(preset=self.listing["kernel"])
         if not resume:
             write_whole(out / "host.json", json.dumps(self.host, indent=1) + "\n")
             store.add({"schema": 1, "type": "plan", "plan": asdict(self.plan)})

@@ -204,6 +204,9 @@ int command_check(int argc, char **argv)
 		status = check_model(f.variants, f.json, &p);
 	else if (kswitch_there() && f.variants)
 		status = check_switched(f.variants, f.json, &p);
+	else if (f.variants &&
+		 !variant_find(f.variants, FILES_LOCK_QUEUED, false, &p))
+		status = USAGE;
 	else if (f.variants && strcmp(f.variants, kernel_running()))
 		status = problem_set(&p, COULD_NOT,
 				     "--variant: the running kernel is %s, not "

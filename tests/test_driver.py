@@ -142,6 +142,9 @@ def test_soft_limit_is_raised_in_the_child(fdscale: Run) -> None:
         (("place", "--policy", "cores"), ["--policy", "--place"]),
         (("list", "everything"), ["everything"]),
         (("measure",), ["measure", "run"]),
+        (("check", "--variant", "zz"), ["zz", "next_fd-word"]),
+        (("run", "dup-close", "--lock", "tas"), ["--lock", "model"]),
+        (("run", "dup-close", "--seed", "18446744073709551615"), ["--seed"]),
     ],
 )
 def test_wrong_words_are_named(

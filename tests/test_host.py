@@ -10,43 +10,13 @@ from fakeroot import CPU, KERNEL, QUIET, put, quiet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.host import check_host, differences, load_host, read_host, running_preset
+from bench.host import check_host, differences, load_host, read_host
 from bench.problem import Problem
 from bench.root import Root, cpu_list, list_text
 
 
-@pytest.mark.parametrize(
-    "release, preset",
-    [
-        ("6.13.0", "merged-6.13"),
-        ("6.13.0-rc1", "merged-6.13"),
-        ("6.18.44-fc-v1045", "merged-6.13"),
-        ("7.0.1-arch1-1", "merged-6.13"),
-        ("6.14.0-27-generic", "merged-6.13"),
-        ("6.12.9", "stock-6.12"),
-        ("6.12.9-200.fc41.x86_64", "stock-6.12"),
-        ("6.1.0-57-amd64", "stock-6.12"),
-        ("4.4.0", "stock-6.12"),
-        ("4.3.6", "unknown"),
-        ("3.10.0", "unknown"),
-        ("5.14.0-427.13.1.el9_4.x86_64", "unknown"),
-        ("6.12.0-55.el10.x86_64", "unknown"),
-        ("6.12.0-1.23.3.2.el9uek.x86_64", "unknown"),
-        ("6.1.84-99.169.amzn2023.x86_64", "unknown"),
-        ("5.10.0-60.18.0.50.oe2203.x86_64", "unknown"),
-        ("6.4.0-150600.23.7-default", "unknown"),
-        ("6.6.30-android15-8-g1234567", "unknown"),
-        ("6.6.57.1-7.azl3", "unknown"),
-        ("", "unknown"),
-        ("Darwin", "unknown"),
-    ],
-)
-def test_running_preset(release: str, preset: str) -> None:
-    assert running_preset(release) == preset
-
-
 def test_quiet_machine(tmp_path: Path) -> None:
-    host = check_host(read_host(quiet(tmp_path)), "fake")
+    host = check_host(read_host(quiet(tmp_path), "stock-6.12"), "fake")
     assert host["hostname"] == "quiet"
     assert host["distribution"] == "Debian GNU/Linux 12 (bookworm)"
     assert host["hypervisor"] == "none"
@@ -151,7 +121,7 @@ def test_a_host_does_not_differ_from_itself(tmp_path: Path) -> None:
 
 
 def test_differences(tmp_path: Path) -> None:
-    a = read_host(quiet(tmp_path / "a"))
+    a = read_host(quiet(tmp_path / "a"), "stock-6.12")
     put(
         quiet(tmp_path / "b"),
         {
@@ -162,7 +132,7 @@ def test_differences(tmp_path: Path) -> None:
             f"{CPU}/vulnerabilities/tsa": "Not affected",
         },
     )
-    b = read_host(tmp_path / "b")
+    b = read_host(tmp_path / "b", "merged-6.13")
     found = {d.key: d for d in differences(a, b)}
     assert set(found) == {
         "frequency.turbo",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """./run.py as a user meets it: a real quick sweep, Ctrl-C, wrong words."""
 
+import fcntl
 import json
 import os
 import re
@@ -100,6 +101,32 @@ def test_resume_runs_what_is_missing(run_py: Run, tmp_path: Path) -> None:
     assert kept[:2] == lines[:2]
     assert [json.loads(line)["run"] for line in kept[1:]] == [0, 1, 2]
     assert (out / "results.torn").read_text() == lines[2][: len(lines[2]) // 2] + "\n"
+
+
+def test_two_writers_into_one_folder(run_py: Run, tmp_path: Path) -> None:
+    """The second is refused while the first holds the file."""
+    out = tmp_path / "o"
+    words = ("sweep", *SMALL, "--backend", "model", "--hold", "none", "--runs", "1")
+    assert run_py(*words, "--out", str(out)).returncode == 0
+    with open(out / "results.jsonl", encoding="utf-8") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = run_py("sweep", "--resume", str(out))
+    assert done.returncode == 3 and "another sweep" in done.stderr
+
+
+def test_closed_and_full_stdout(run_py: Run) -> None:
+    """One line and status 3: 1 would mean that the answer is no."""
+    for way, named in ((">&-", "stdout is closed"), (">/dev/full", "No space left")):
+        done = subprocess.run(
+            f"./run.py list --json {way}",
+            shell=True,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 3 and named in done.stderr
+        assert len(done.stderr.splitlines()) == 1
 
 
 def test_resume_refuses_another_boot(run_py: Run, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ const char *kernel_preset(const char *release)
 	static const char *const changed[] = {
 		".el",	".amzn",   "amzn", "uek",   "-default", "-preempt",
 		".oe",	"android", ".an",  ".tl",   ".ocs",	"-azure-sle",
-		"-rt-", "xanmod",  ".vz",  ".ovz.",
+		"-rt",	"xanmod",  ".vz",  ".ovz.", ".azl",	".cm2",
+		".al8", "suse",	   "-sle",
 	};
 	int major, minor;
 

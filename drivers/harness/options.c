@@ -260,6 +260,10 @@ static int check_sense(const struct run *run, bool mode_given,
 			"%s starts from an empty table: --hold none, "
 			"not %s",
 			w->name, run->hold.text);
+	if (run->backend == BACKEND_KERNEL && run->lock != FILES_LOCK_QUEUED)
+		return problem_set(p, USAGE,
+				   "--lock is the model's: the kernel has its "
+				   "own");
 	if (run->backend == BACKEND_KERNEL &&
 	    (run->think_ns || run->think_kernel))
 		return problem_set(p, USAGE,
@@ -313,8 +317,7 @@ static int take(struct run *run, int opt, const char *arg, char **variants,
 		run->window_ms = n;
 		break;
 	case OPT_SEED:
-		return number_parse("--seed", arg, 0, UINT64_MAX, &run->seed,
-				    p);
+		return number_parse("--seed", arg, 0, INT64_MAX, &run->seed, p);
 	case OPT_TMPDIR:
 		run->tmpdir = arg;
 		break;

@@ -271,7 +271,13 @@ void tasks_main(const struct run *run, struct shared *shared,
 	if (status)
 		give_up(slot, status);
 	if (run->backend == BACKEND_KERNEL) {
+		/* 0 where /proc is hidden: then it is not known. */
 		shared->fdsize = hold_fdsize();
+		if (shared->fdsize && shared->fdsize != run->slots)
+			give_up(slot, problem_set(&slot->problem, COULD_NOT,
+						  "table: asked for %u slots, "
+						  "got %u",
+						  run->slots, shared->fdsize));
 	} else {
 		shared->fdsize = files_slots(family.tables.files[0]);
 		shared->table_bytes = files_memory(family.tables.files[0]);

@@ -55,6 +55,9 @@ void window_run(struct task *t, const struct shared *sh)
 	slot->finished = last;
 	slot->ops = ops_at(until, previous, n - batch, last, n) - at_from;
 	batch = n * sh->batch_ns / (last - slot->started + 1);
+	/* A task that was kept waiting has learnt little of its own pace. */
+	if (batch < t->batch[sh->variant] / 2)
+		batch = t->batch[sh->variant] / 2;
 	t->batch[sh->variant] = batch < 1	    ? 1
 				: batch > BATCH_MAX ? BATCH_MAX
 						    : batch;

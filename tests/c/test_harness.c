@@ -78,6 +78,14 @@ static void kernels_by_their_release(void **state)
 		{"6.1.112-122.189.amzn2023.x86_64", "unknown"},
 		{"5.15.0-300.163.18.el8uek.x86_64", "unknown"},
 		{"6.6.30-android15-8", "unknown"},
+		{"6.14.0-27-generic", "merged-6.13"},
+		{"6.12.9-200.fc41.x86_64", "stock-6.12"},
+		{"6.12.0-55.el10.x86_64", "unknown"},
+		{"5.10.0-60.18.0.50.oe2203.x86_64", "unknown"},
+		{"6.6.57.1-1.azl3", "unknown"},
+		{"5.10.134-13.al8.x86_64", "unknown"},
+		{"5.14.21-150500.55.suse", "unknown"},
+		{"6.1.0-25-rt-amd64", "unknown"},
 		{"nonsense", "unknown"},
 	};
 
