@@ -211,8 +211,8 @@ def time(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def times(low: float, high: float) -> Axis:
-    """A logarithmic axis for seconds (above 0) with ticks at 1, or 1, 2, 5, 10."""
+def times(low: float, high: float, label: Callable[[float], str] = time) -> Axis:
+    """A logarithmic axis for seconds or rates (above 0): ticks at 1, or 1, 2, 5, 10."""
     room = max(1.05, (8 * low / high) ** 0.5, (high / low) ** 0.04)
     low, high = low / room, high * room
     span = math.log10(high / low)
@@ -223,7 +223,7 @@ def times(low: float, high: float) -> Axis:
         for factor in factors:
             value = factor * 10.0**power
             if power % every == 0 and low <= value <= high:
-                ticks.append((value, time(value * (1 + 1e-9))))
+                ticks.append((value, label(value * (1 + 1e-9))))
     return Axis(low, high, 10, ticks)
 
 

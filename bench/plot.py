@@ -15,6 +15,7 @@ Value = float | None
 Point = tuple[float, Value, Value, Value]
 
 LINE = 16.0  # pixels from one name beside the plot to the next
+STEEP = 30.0  # rates further apart than this are drawn on a logarithmic axis
 BEYOND = "An interval that ends at the frame goes on beyond it."
 UNKNOWN = "Where no interval is drawn, none is known."
 
@@ -144,6 +145,13 @@ def value_axis(values: str, points: list[Point]) -> tuple[Axis, float, str]:
     if values == "share":
         ticks = [(i / 5, f"{20 * i}%") for i in range(6)]
         return Axis(0.0, 1.04, 0, ticks), 1.0, ""
+    rates = [y for _, y, _, _ in points if y is not None]
+    bounds = [v for _, *ends in points for v in ends if v is not None]
+    if min(bounds) > 0 and max(rates) > STEEP * min(rates):
+        low, high = (math.exp(v) for v in reach([logs(p) for p in points], []))
+        unit, word = looks.prefixed(high)
+        axis = looks.times(low, high, label=lambda v: f"{v / unit:.3g}")
+        return axis, unit, word
     _, high = reach(points, [0.0])
     unit, word = looks.prefixed(high)
     axis = looks.linear(0.0, 1.05 * high or 1.0, label=lambda v: f"{v / unit:.6g}")
@@ -232,11 +240,13 @@ class Lines:
         self.places = sorted({point[0] for point in points})
         self.values, self.unit, word = value_axis(kind.values, points)
         self.ylabel = kind.ylabel.format(unit=word, baseline=titles.baseline)
+        if kind.values == "rate" and self.values.log:
+            self.ylabel += " (logarithmic)"
         self.heads = [(titles.title, 16.0), (titles.subtitle, 12.0)]
         ends = [end for point in points for end in point[2:] if end is not None]
         if any(self.values.clip(end) != end for end in ends):
             self.heads.append((BEYOND, 12.0))
-        if ends and len(ends) < 2 * len(points):
+        if (ends or kind.across != "rank") and len(ends) < 2 * len(points):
             self.heads.append((UNKNOWN, 12.0))
         if missing:
             self.heads.append(("Nothing measured: " + ", ".join(missing), 12.0))

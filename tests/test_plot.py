@@ -432,3 +432,19 @@ def test_script_without_its_variables_says_how(given: str, tmp_path: Path) -> No
 def test_every_script_is_drawn_by_a_test() -> None:
     scripts = {path.stem for path in figure.PLOTS.glob("*.gp")} - {"style", "lines"}
     assert scripts == {kind for kind, _ in FIGURES.values()}
+
+
+def test_rates_far_apart_get_a_logarithmic_axis(tmp_path: Path) -> None:
+    """On a linear one, all that is at the second place would lie on the line at 0."""
+    points = [(1.0, 50e6, 49e6, 51e6), (2.0, 1e6, 0.9e6, 1.1e6)]
+    for factor, words in ((1.0, "(logarithmic)"), (10.0, "operations a second")):
+        steep = [
+            (x, y * (factor if x == 2 else 1), None, None) for x, y, _, _ in points
+        ]
+        base = tmp_path / f"steep-{factor:.0f}"
+        series = [plot.Series("two-level", steep)]
+        plot.draw("rate-vs-tasks", base, series, plot.Titles("steep"))
+        text = base.with_suffix(".dat").read_text()
+        assert words in text
+        assert ("(logarithmic)" in text) == (factor == 1.0)
+        assert "none is known" in text
