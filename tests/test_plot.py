@@ -437,7 +437,7 @@ def test_every_script_is_drawn_by_a_test() -> None:
 def test_rates_far_apart_get_a_logarithmic_axis(tmp_path: Path) -> None:
     """On a linear one, all that is at the second place would lie on the line at 0."""
     points = [(1.0, 50e6, 49e6, 51e6), (2.0, 1e6, 0.9e6, 1.1e6)]
-    for factor, words in ((1.0, "(logarithmic)"), (10.0, "operations a second")):
+    for factor, named in ((1.0, "(logarithmic)"), (10.0, "operations a second")):
         steep = [
             (x, y * (factor if x == 2 else 1), None, None) for x, y, _, _ in points
         ]
@@ -445,6 +445,6 @@ def test_rates_far_apart_get_a_logarithmic_axis(tmp_path: Path) -> None:
         series = [plot.Series("two-level", steep)]
         plot.draw("rate-vs-tasks", base, series, plot.Titles("steep"))
         text = base.with_suffix(".dat").read_text()
-        assert words in text
+        assert named in text
         assert ("(logarithmic)" in text) == (factor == 1.0)
         assert "none is known" in text
