@@ -318,6 +318,7 @@ int command_topology(int argc, char **argv)
 
 struct place_flags {
 	const char *policy;
+	const char *core_kind; /* NULL: all */
 	uint64_t tasks;
 	bool oversubscribe;
 	bool json;
@@ -329,6 +330,7 @@ static int place_parse(int argc, char **argv, struct place_flags *f,
 	static const struct option flags[] = {
 		{"place", required_argument, NULL, 'p'},
 		{"tasks", required_argument, NULL, 't'},
+		{"core-kind", required_argument, NULL, 'k'},
 		{"oversubscribe", no_argument, NULL, 'o'},
 		{"json", no_argument, NULL, 'j'},
 		{0}};
@@ -345,6 +347,9 @@ static int place_parse(int argc, char **argv, struct place_flags *f,
 			status = number_parse("--tasks", optarg, 1, TASKS_MAX,
 					      &f->tasks, p);
 			break;
+		case 'k':
+			f->core_kind = optarg;
+			break;
 		case 'o':
 			f->oversubscribe = true;
 			break;
@@ -355,6 +360,7 @@ static int place_parse(int argc, char **argv, struct place_flags *f,
 			status = problem_set(p, USAGE,
 					     "place: '%s': the flags are "
 					     "--place P --tasks N "
+					     "--core-kind P|E "
 					     "--oversubscribe --json",
 					     argv[optind - 1]);
 		}
@@ -379,8 +385,11 @@ int command_place(int argc, char **argv)
 		status = topology_load(&topology, &p);
 	if (status)
 		return say(status, &p);
-	status = place_tasks(&topology, f.policy, f.tasks, f.oversubscribe,
-			     &placement, &p);
+	if (f.core_kind)
+		status = topology_core_kind(&topology, f.core_kind, &p);
+	if (!status)
+		status = place_tasks(&topology, f.policy, f.tasks,
+				     f.oversubscribe, &placement, &p);
 	if (!status) {
 		json_t *pus = json_array();
 

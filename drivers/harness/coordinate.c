@@ -226,11 +226,15 @@ static int end_tasks(struct coordinator *c, struct problem *p)
 	status = wait_done(c, clock_ns() + HANG, p);
 	c->quitting = false;
 	for (unsigned int i = 0; !status && i < c->run->tasks; i++) {
+		int how = 0;
+
 		if (c->children[i] <= 0)
 			continue;
-		while (waitpid(c->children[i], NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(c->children[i], &how, 0) < 0 && errno == EINTR)
 			;
 		c->children[i] = 0;
+		if (!WIFEXITED(how) || WEXITSTATUS(how))
+			status = child_ended(c, how, p);
 	}
 	return status;
 }
@@ -419,7 +423,7 @@ static int run_cell(struct coordinator *c, uint64_t begun, struct problem *p)
 	if (!*run->memory && c->shared->memory_error)
 		snprintf(run->memory, sizeof(run->memory), "set_mempolicy: %s",
 			 strerror(c->shared->memory_error));
-	event_setup(run, c->shared->fdsize, clock_ns() - begun);
+	event_setup(run, c->shared, clock_ns() - begun);
 	if (fixed)
 		status = end_tasks(c, p);
 	if (!status)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "shared.h"
 
 /* errno of the first write that failed: later ones only say "again". */
 static int stdout_error;
@@ -80,7 +81,8 @@ static json_t *own_options(const struct run *run)
 	return object;
 }
 
-void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
+void event_setup(const struct run *run, const struct shared *shared,
+		 uint64_t startup_ns)
 {
 	json_t *names, *event;
 
@@ -88,6 +90,9 @@ void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
 		if (*run->memory)
 			fprintf(stderr, "fdscale: memory not bound: %s\n",
 				run->memory);
+		if (*shared->table)
+			fprintf(stderr, "fdscale: --table-node %d: %s\n",
+				run->table_node, shared->table);
 		return;
 	}
 	names = json_array();
@@ -102,11 +107,23 @@ void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
 		mode_names[run->mode], "place", run->place, "pus",
 		int_array(run->placement.pus, run->tasks), "nodes",
 		int_array(run->placement.nodes, run->tasks), "hold",
-		run->hold.text, "fdsize", (json_int_t)fdsize, "memory_bound",
+		run->hold.text, "fdsize", (json_int_t)shared->fdsize,
+		"memory_bound",
 		*run->memory ? json_string(run->memory) : json_true(), "seed",
 		(json_int_t)run->seed, "options", own_options(run), "kernel",
 		kernel_running(), "startup_ns", (json_int_t)startup_ns, "lock",
 		run->lock == FILES_LOCK_TAS ? "tas" : "queued");
+	json_object_set_new(event, "hold_top", json_integer(run->hold.top));
+	if (run->core_kind)
+		json_object_set_new(event, "core_kind",
+				    json_string(run->core_kind));
+	if (run->table_node != PLACE_NONE) {
+		json_object_set_new(event, "table_node",
+				    json_integer(run->table_node));
+		json_object_set_new(event, "table_there",
+				    *shared->table ? json_string(shared->table)
+						   : json_true());
+	}
 	json_line(event);
 }
 

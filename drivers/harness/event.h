@@ -36,7 +36,9 @@ struct tally {
 int tally_init(struct tally *tally, const struct run *run, unsigned int blocks);
 void tally_free(struct tally *tally);
 
-void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns);
+struct shared; /* what the tasks found of their table */
+void event_setup(const struct run *run, const struct shared *shared,
+		 uint64_t startup_ns);
 void event_window(const struct run *run, const struct window *w,
 		  struct tally *tally);
 /* @error is the errno of @call in @task; also one line on stderr. */

@@ -47,6 +47,7 @@ struct shared {
 	atomic_uint failed;	       /* any: the window is broken */
 	_Alignas(64) uint32_t fdsize;
 	int memory_error; /* errno of binding memory, or 0 */
+	char table[128];  /* --table-node: why it is not known to be there */
 };
 
 int futex_wait(atomic_uint *word, unsigned int value, uint64_t timeout_ns);
