@@ -91,6 +91,8 @@ static int run_placed(struct run *run, const struct topology *topology,
 
 	if (!status)
 		status = run_size(run, p);
+	if (!status && run->workload->check)
+		status = run->workload->check(run, p);
 	if (!status && run->backend == BACKEND_KERNEL && run->workload->prepare)
 		directory = workdir_make(run->tmpdir, &status, p);
 	run->directory = directory ? directory : run->tmpdir;

@@ -80,6 +80,8 @@ struct workload {
 	uint64_t (*descriptors)(const struct option_value *options);
 	/* WORKLOAD_FIXED: turns of one measurement. */
 	uint64_t (*turns)(const struct option_value *options);
+	/* Before the start: 0, or the exit status with @p filled in. */
+	int (*check)(const struct run *run, struct problem *p);
 	/* Unmeasured; 0, or -1 by way of task_fail(). */
 	int (*prepare)(struct task *t);
 	/* @n operations; 0, or -1 by way of task_fail(). */
