@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "run.h"
+#include "workload.h"
 
 #ifdef FD_BACKEND_MODEL
 
@@ -52,25 +52,6 @@ static inline int fd_close(struct task *t, int fd)
 	return fd_result(files_close(t->files, fd));
 }
 
-/*
- * What is kept from one operation to the next is kept in a table: the model
- * has one a variant, and operate() finds any of them chosen.
- */
-static inline unsigned int fd_tables(const struct task *t)
-{
-	return t->run->variants;
-}
-
-static inline unsigned int fd_table(const struct task *t)
-{
-	return t->files - t->handles;
-}
-
-static inline void fd_use_table(struct task *t, unsigned int i)
-{
-	t->files = &t->handles[i];
-}
-
 #else
 
 static inline int fd_open(struct task *t, const struct target *what, int flags)
@@ -101,24 +82,6 @@ static inline int fd_close(struct task *t, int fd)
 {
 	(void)t;
 	return close(fd);
-}
-
-static inline unsigned int fd_tables(const struct task *t)
-{
-	(void)t;
-	return 1;
-}
-
-static inline unsigned int fd_table(const struct task *t)
-{
-	(void)t;
-	return 0;
-}
-
-static inline void fd_use_table(struct task *t, unsigned int i)
-{
-	(void)t;
-	(void)i;
 }
 
 #endif

@@ -25,6 +25,7 @@
 #include "../harness/blow.h"
 #include "../harness/fd.h"
 #include "../harness/random.h"
+#include "../harness/run.h"
 
 enum { FAMILY, TYPE, SOCKETS, BLOW };
 
@@ -37,6 +38,30 @@ struct storm {
 	void *memory; /* NULL: none is written */
 	int *kept;    /* --sockets of each table, -1: none there */
 };
+
+#ifdef FD_BACKEND_MODEL
+static unsigned int tables(const struct task *t)
+{
+	return t->run->variants;
+}
+
+static void use_table(struct task *t, unsigned int i)
+{
+	t->files = &t->handles[i];
+}
+#else
+static unsigned int tables(const struct task *t)
+{
+	(void)t;
+	return 1;
+}
+
+static void use_table(struct task *t, unsigned int i)
+{
+	(void)t;
+	(void)i;
+}
+#endif
 
 static uint64_t descriptors(const struct option_value *options)
 {
@@ -77,11 +102,11 @@ static int prepare(struct task *t)
 	}
 	if (!n)
 		return 0;
-	s->kept = malloc(n * fd_tables(t) * sizeof(*s->kept));
+	s->kept = malloc(n * tables(t) * sizeof(*s->kept));
 	if (!s->kept)
 		return task_fail(t, "malloc");
-	for (unsigned int i = 0; i < fd_tables(t); i++) {
-		fd_use_table(t, i);
+	for (unsigned int i = 0; i < tables(t); i++) {
+		use_table(t, i);
 		if (fill(t, s->kept + n * i))
 			return -1;
 	}
@@ -93,8 +118,8 @@ static void finish(struct task *t)
 	uint64_t n = t->options[SOCKETS].number;
 	struct storm *s = t->data;
 
-	for (unsigned int i = 0; n && i < fd_tables(t); i++) {
-		fd_use_table(t, i);
+	for (unsigned int i = 0; n && i < tables(t); i++) {
+		use_table(t, i);
 		for (uint64_t j = 0; j < n; j++)
 			if (s->kept[n * i + j] >= 0)
 				fd_close(t, s->kept[n * i + j]);
@@ -109,7 +134,7 @@ static int operate(struct task *t, uint64_t n)
 	uint64_t sockets = t->options[SOCKETS].number;
 	uint64_t kib = t->options[BLOW].number;
 	struct storm *s = t->data;
-	int *kept = sockets ? s->kept + sockets * fd_table(t) : NULL;
+	int *kept = sockets ? s->kept + sockets * task_table(t) : NULL;
 	int one;
 
 	while (n--) {
@@ -201,9 +226,6 @@ static int check(const struct run *run, struct problem *p)
 				   files_left());
 	return DONE;
 }
-#define CHECK check
-#else
-#define CHECK NULL
 #endif
 
 WORKLOAD(.name = "socket-storm",
@@ -226,5 +248,5 @@ WORKLOAD(.name = "socket-storm",
 			       .most = 1 << 20,
 			       .about = "memory written between operations, "
 					"KiB"}},
-	 .descriptors = descriptors, .check = CHECK, .prepare = prepare,
-	 .operate = operate, .finish = finish);
+	 .descriptors = descriptors, .check = FOR_KERNEL(check),
+	 .prepare = prepare, .operate = operate, .finish = finish);
