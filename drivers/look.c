@@ -277,11 +277,28 @@ int command_list(int argc, char **argv)
 	return say(stdout_close(&p), &p);
 }
 
+/* "--core-kind P|E" wherever it stands, cut out of the words; or NULL. */
+static const char *cut_core_kind(int *argc, char **argv)
+{
+	for (int i = 1; i + 1 < *argc; i++) {
+		const char *kind = argv[i + 1];
+
+		if (strcmp(argv[i], "--core-kind"))
+			continue;
+		*argc -= 2;
+		for (; i < *argc; i++)
+			argv[i] = argv[i + 2];
+		return kind;
+	}
+	return NULL;
+}
+
 int command_topology(int argc, char **argv)
 {
 	struct problem p = {""};
 	struct topology topology;
 	bool json = false;
+	const char *kind = cut_core_kind(&argc, argv);
 	int status = only_json(argc, argv, &json, &p);
 	json_t *object;
 
@@ -289,6 +306,12 @@ int command_topology(int argc, char **argv)
 		status = topology_load(&topology, &p);
 	if (status)
 		return say(status, &p);
+	if (kind)
+		status = topology_core_kind(&topology, kind, &p);
+	if (status) {
+		topology_free(&topology);
+		return say(status, &p);
+	}
 	object = topology_json(&topology);
 	if (json) {
 		json_line(object);

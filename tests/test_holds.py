@@ -259,6 +259,12 @@ def test_core_kind(fdscale: Run) -> None:
     assert json.loads(fdscale(*words, "E", env=hybrid).stdout)["pus"] == [4, 5, 6, 7]
     done = fdscale("place", "--tasks", "5", "--core-kind", "E", env=hybrid)
     assert done.returncode == 2 and "room for 4" in done.stderr
+    found = json.loads(
+        fdscale("topology", "--core-kind", "P", "--json", env=hybrid).stdout
+    )
+    assert found["pus"] == 4 and found["cores"] == 2
+    done = fdscale("topology", "--json", "--core-kind", "x", env=hybrid)
+    assert done.returncode == 2 and "--core-kind" in done.stderr
     same = {"HWLOC_SYNTHETIC": "pack:1 core:4 pu:1"}
     done = fdscale(*words, "E", env=same)
     assert done.returncode == 3 and "--core-kind E" in done.stderr

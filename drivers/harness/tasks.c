@@ -156,8 +156,7 @@ static int build_on_node(struct family *f, unsigned int count,
 	if (sched_setaffinity(0, sizeof(before), before))
 		return problem_set(p, COULD_NOT, "sched_setaffinity: %s",
 				   strerror(errno));
-	slot->pu = run->placement.pus[f->first];
-	return status;
+	return status ? status : bind_self(run, f->first, slot, p);
 }
 
 /* Holes were holes to the end: no window ran on another table. */

@@ -86,6 +86,7 @@ struct workload {
 	int (*prepare)(struct task *t);
 	/* @n operations; 0, or -1 by way of task_fail(). */
 	int (*operate)(struct task *t, uint64_t n);
+	/* Closes what was kept, in every table: the hold is checked next. */
 	void (*finish)(struct task *t);
 };
 
