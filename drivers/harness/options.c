@@ -247,6 +247,12 @@ static int check_sense(const struct run *run, bool mode_given,
 {
 	const struct workload *w = run->workload;
 
+	if (w->flags & WORKLOAD_FIXED && run->table_node != PLACE_NONE)
+		return problem_set(
+			p, USAGE,
+			"%s: its table grows during the turns, where "
+			"its task runs: --place node:%d, not --table-node",
+			w->name, run->table_node);
 	if (w->flags & WORKLOAD_PROCESSES && run->mode == MODE_THREADS &&
 	    mode_given)
 		return problem_set(p, USAGE,
@@ -259,12 +265,6 @@ static int check_sense(const struct run *run, bool mode_given,
 			"%s starts from an empty table: --hold none, "
 			"not %s",
 			w->name, run->hold.text);
-	if (w->flags & WORKLOAD_FIXED && run->table_node != PLACE_NONE)
-		return problem_set(
-			p, USAGE,
-			"%s: its table grows during the turns, where "
-			"its task runs: --place node:%d, not --table-node",
-			w->name, run->table_node);
 	if (run->table_size & (run->table_size - 1))
 		return problem_set(p, USAGE,
 				   "--table-size: %u is not a power of two, as "
