@@ -213,7 +213,7 @@ def test_sweep_with_holes(run_py: Run, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ("sweep", "--workload", "dup-close", "--backend", "model", "--mode")
     holds = ("threads", "--hold", "every:4,random:0.5", "--hold-top", "180")
-    rest = ("--table-node", "0", "--runs", "1", "--max-time", "2", "--tasks", "1")
+    rest = ("--table-node", "0", "--runs", "1", "--tasks", "1")
     done = run_py(*words, *holds, *rest, "--out", str(out))
     assert done.returncode == 0, done.stderr
     runs = [r for r in load(out) if r["type"] == "run"]
