@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import compare, doctor, drive, kernel, reproduce, topo
+from bench import compare, doctor, drive, hold, kernel, reproduce, topo
 from bench.plan import Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.sweep import Sweep, resumed
@@ -100,8 +100,13 @@ def add_sweep(commands: Any) -> None:
     p.add_argument("--backend", type=words, metavar="B,..", help="kernel, model")
     p.add_argument("--variant", type=words, metavar="V,..", help="see ./run.py list")
     p.add_argument("--baseline", metavar="V", help="the first variant")
-    p.add_argument("--hold", type=words, metavar="H,..", help="none, low:N")
+    p.add_argument(
+        "--hold", type=words, metavar="H,..", help="none, low:N, every:K, .."
+    )
+    p.add_argument("--hold-top", type=whole(1, 10**8), metavar="N", help="of every:K")
     p.add_argument("--place", type=words, metavar="P,..", help="compact, scatter, ..")
+    p.add_argument("--core-kind", choices=("P", "E"), help="of hybrid cores")
+    p.add_argument("--table-node", type=whole(0, 65535), metavar="N", help="its memory")
     p.add_argument("--mode", type=words, metavar="M,..", help="threads, processes")
     p.add_argument("--tasks", metavar="N,..|auto")
     p.add_argument("--table-size", type=whole(64, 1 << 30), metavar="N")
@@ -134,7 +139,17 @@ def plan_from(args: argparse.Namespace) -> Plan:
     plan = load_plan(args.plan) if args.plan else Plan()
     for key in (
         *("workload", "backend", "variant", "baseline", "hold", "place", "mode"),
-        *("runs", "window_ms", "max_time", "lock", "oversubscribe", "seed"),
+        *(
+            "hold_top",
+            "core_kind",
+            "table_node",
+            "runs",
+            "window_ms",
+            "max_time",
+            "lock",
+            "oversubscribe",
+            "seed",
+        ),
     ):
         value = getattr(args, key)
         if value is not None:
@@ -271,6 +286,22 @@ def show_topo(args: argparse.Namespace) -> int:
     return DONE
 
 
+def add_hold(commands: Any) -> None:
+    """`hold capture` and its flags."""
+    p = commands.add_parser("hold", help="the descriptors of a live process")
+    deeds = p.add_subparsers(metavar="capture", required=True)
+    p = deeds.add_parser(
+        "capture",
+        help="write them down, one a line",
+        epilog="example:\n  ./run.py hold capture 1234 --out server.fds\n"
+        "  ./run.py sweep --hold none,file:server.fds\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("pid", type=whole(1, 2**31 - 1), metavar="PID")
+    p.add_argument("--out", type=Path, metavar="FILE", help="stdout")
+    p.set_defaults(call=lambda a: hold.capture(a.pid, a.out))
+
+
 def parser() -> Parser:
     """The whole command line."""
     top = Parser(
@@ -286,6 +317,7 @@ def parser() -> Parser:
     add_topo(commands)
     add_doctor(commands)
     kernel.add_parser(commands, lambda words: main(["sweep", *words]))
+    add_hold(commands)
     p = commands.add_parser("list", help="workloads, variants, switches, presets")
     p.add_argument("--json", action="store_true")
     p.set_defaults(call=listing)

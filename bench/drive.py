@@ -58,6 +58,12 @@ def command(cell: Cell, variants: list[str], plan: Plan, seed: int) -> list[str]
         words += ["--table-size", str(cell.table_size)]
     if cell.backend == "model" and plan.lock != "queued":
         words += ["--lock", plan.lock]
+    if cell.hold.startswith(("every:", "random:")):
+        words += ["--hold-top", str(plan.hold_top)]
+    if plan.core_kind:
+        words += ["--core-kind", plan.core_kind]
+    if plan.table_node >= 0:
+        words += ["--table-node", str(plan.table_node)]
     if plan.oversubscribe:
         words.append("--oversubscribe")
     for key, value in cell.options:

@@ -13,6 +13,7 @@ from typing import Any
 
 import jsonschema
 
+from bench import hold as holds
 from bench.problem import USAGE, Problem
 
 CONFIG = Path(__file__).resolve().parent.parent / "config"
@@ -72,7 +73,10 @@ class Plan:
     )
     baseline: str = ""  # the first variant
     hold: list[str] = field(default_factory=lambda: ["none", "low:64"])
+    hold_top: int = 1024  # the end of every:K and random:P
     place: list[str] = field(default_factory=lambda: ["compact"])
+    core_kind: str = ""  # P or E; all
+    table_node: int = -1  # the table's NUMA node; -1: as it comes
     mode: list[str] = field(default_factory=lambda: ["threads", "processes"])
     tasks: list[int] | str = "auto"
     table_size: list[int] = field(default_factory=lambda: [0])
@@ -178,22 +182,29 @@ def cell_options(plan: Plan, workload: str) -> list[tuple[tuple[str, str], ...]]
     return [tuple(sorted(c)) for c in itertools.product(*lists)]
 
 
-def hold_top(hold: str) -> int:
-    """The descriptors below this one may be held; 0 where only the driver knows."""
+def hold_top(hold: str, top: int = 1024) -> int:
+    """The descriptors below this one may be held; 0 where only the driver knows.
+
+    @top is --hold-top.  A live process is the driver's to look at.
+    """
     if hold == "none":
         return 3
+    if hold.startswith(("every:", "random:")):
+        return top
+    if hold.startswith("file:"):
+        return holds.top_of(Path(hold.removeprefix("file:")))
     match = re.fullmatch(r"low:(\d+)", hold)
     return int(match.group(1)) if match else 0
 
 
-def common_slots(hold: str, mode: str, most_tasks: int) -> int:
+def common_slots(hold: str, mode: str, most_tasks: int, top: int = 1024) -> int:
     """One table size for all task counts of a curve: what the largest needs.
 
     The driver's own rule (size.c): the hold, two descriptors a task in flight,
     64 clear, a source a task; processes have a table each.
     """
     tasks = most_tasks if mode == "threads" else 1
-    top = hold_top(hold)
+    top = hold_top(hold, top)
     return 1 << (top + 3 * tasks + 64 - 1).bit_length() if top else 0
 
 
@@ -212,7 +223,7 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
     ):
         about = facts[(workload, backend)]
         if not size and not about["empty_table"]:
-            size = common_slots(hold, mode, max(counts))
+            size = common_slots(hold, mode, max(counts), plan.hold_top)
         if about["empty_table"] and hold != "none" and "none" in plan.hold:
             continue
         if about["processes_only"] and mode == "threads":

@@ -93,7 +93,8 @@ class Sweep:
         self.plan = plan
         self.begun = time.monotonic()
         self.listing = drive.ask("list")
-        self.topology = drive.ask("topology")
+        kind = ["--core-kind", plan.core_kind] if plan.core_kind else []
+        self.topology = drive.ask("topology", *kind)
         self.check_words()
         self.cells = expand(plan, self.topology, self.listing)
         self.records: list[dict[str, Any]] = []

@@ -303,11 +303,28 @@ int command_list(int argc, char **argv)
 	return say(stdout_close(&p), &p);
 }
 
+/* "--core-kind P|E" wherever it stands, cut out of the words; or NULL. */
+static const char *cut_core_kind(int *argc, char **argv)
+{
+	for (int i = 1; i + 1 < *argc; i++) {
+		const char *kind = argv[i + 1];
+
+		if (strcmp(argv[i], "--core-kind"))
+			continue;
+		*argc -= 2;
+		for (; i < *argc; i++)
+			argv[i] = argv[i + 2];
+		return kind;
+	}
+	return NULL;
+}
+
 int command_topology(int argc, char **argv)
 {
 	struct problem p = {""};
 	struct topology topology;
 	bool json = false;
+	const char *kind = cut_core_kind(&argc, argv);
 	int status = only_json(argc, argv, &json, &p);
 	json_t *object;
 
@@ -315,6 +332,12 @@ int command_topology(int argc, char **argv)
 		status = topology_load(&topology, &p);
 	if (status)
 		return say(status, &p);
+	if (kind)
+		status = topology_core_kind(&topology, kind, &p);
+	if (status) {
+		topology_free(&topology);
+		return say(status, &p);
+	}
 	object = topology_json(&topology);
 	if (json) {
 		json_line(object);
@@ -344,6 +367,7 @@ int command_topology(int argc, char **argv)
 
 struct place_flags {
 	const char *policy;
+	const char *core_kind; /* NULL: all */
 	uint64_t tasks;
 	bool oversubscribe;
 	bool json;
@@ -355,6 +379,7 @@ static int place_parse(int argc, char **argv, struct place_flags *f,
 	static const struct option flags[] = {
 		{"place", required_argument, NULL, 'p'},
 		{"tasks", required_argument, NULL, 't'},
+		{"core-kind", required_argument, NULL, 'k'},
 		{"oversubscribe", no_argument, NULL, 'o'},
 		{"json", no_argument, NULL, 'j'},
 		{0}};
@@ -371,6 +396,9 @@ static int place_parse(int argc, char **argv, struct place_flags *f,
 			status = number_parse("--tasks", optarg, 1, TASKS_MAX,
 					      &f->tasks, p);
 			break;
+		case 'k':
+			f->core_kind = optarg;
+			break;
 		case 'o':
 			f->oversubscribe = true;
 			break;
@@ -381,6 +409,7 @@ static int place_parse(int argc, char **argv, struct place_flags *f,
 			status = problem_set(p, USAGE,
 					     "place: '%s': the flags are "
 					     "--place P --tasks N "
+					     "--core-kind P|E "
 					     "--oversubscribe --json",
 					     argv[optind - 1]);
 		}
@@ -405,8 +434,11 @@ int command_place(int argc, char **argv)
 		status = topology_load(&topology, &p);
 	if (status)
 		return say(status, &p);
-	status = place_tasks(&topology, f.policy, f.tasks, f.oversubscribe,
-			     &placement, &p);
+	if (f.core_kind)
+		status = topology_core_kind(&topology, f.core_kind, &p);
+	if (!status)
+		status = place_tasks(&topology, f.policy, f.tasks,
+				     f.oversubscribe, &placement, &p);
 	if (!status) {
 		json_t *pus = json_array();
 

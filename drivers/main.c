@@ -40,8 +40,15 @@ static const char run_usage[] =
 	"  --place P                 compact cores smt scatter node:N "
 	"package:N\n"
 	"                            cpus:LIST none (compact)\n"
+	"  --core-kind P|E           of a hybrid machine the fastest cores, or "
+	"the others\n"
 	"  --hold none|low:N         what is open beforehand (none)\n"
+	"         every:K            one in K free, below --hold-top\n"
+	"         random:P           each taken with probability P, below it\n"
+	"         file:F, pid:PID    numbers one a line; what a process has\n"
+	"  --hold-top N              the end of every:K and random:P (1024)\n"
 	"  --table-size N            slots before the start (as few as fit)\n"
+	"  --table-node N            the table's memory on NUMA node N\n"
 	"  --windows N               blocks of one window a variant (a "
 	"second)\n"
 	"  --window-ms N             length of a window (10)\n"
@@ -86,6 +93,8 @@ static int run_placed(struct run *run, const struct topology *topology,
 
 	if (!status)
 		status = run_size(run, p);
+	if (!status && run->workload->check)
+		status = run->workload->check(run, p);
 	if (!status && run->think_kernel)
 		status = think_from_kernel(run, p);
 	return status ? status : coordinate(run, begun, p);
@@ -112,6 +121,11 @@ static int command_run(int argc, char **argv, uint64_t begun)
 		status = problem_set(&p, USAGE,
 				     "run measures this machine: unset "
 				     "HWLOC_XMLFILE and HWLOC_SYNTHETIC");
+	if (!status && run.core_kind)
+		status = topology_core_kind(&topology, run.core_kind, &p);
+	if (!status)
+		status = place_table(&topology, run.table_node, &run.table_pu,
+				     &p);
 	if (!status)
 		status = place_tasks(&topology, run.place, run.tasks,
 				     run.oversubscribe, &run.placement, &p);

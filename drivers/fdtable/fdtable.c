@@ -397,3 +397,14 @@ size_t files_memory(const struct files *files)
 		bytes += old->bytes;
 	return bytes;
 }
+
+unsigned int files_regions(struct files *files, struct files_region out[2])
+{
+	struct fdtable *fdt = table_of(files);
+
+	out[0] = (struct files_region){files, files->bytes};
+	if (!fdt->bytes)
+		return 1;
+	out[1] = (struct files_region){fdt, fdt->bytes};
+	return 2;
+}

@@ -137,6 +137,12 @@ unsigned int files_slots(const struct files *files); /* as FDSize */
 bool files_is_open(const struct files *files, unsigned int fd);
 int files_cloexec(const struct files *files, unsigned int fd);
 void files_set_limit(struct files *files, unsigned int limit);
+struct files_region {
+	void *start; /* of a page */
+	size_t bytes;
+};
+/* The mappings it lies in now: itself, and its table where that has grown. */
+unsigned int files_regions(struct files *files, struct files_region out[2]);
 size_t files_memory(const struct files *files); /* bytes it owns now */
 
 #endif

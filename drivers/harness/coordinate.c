@@ -229,11 +229,15 @@ static int end_tasks(struct coordinator *c, struct problem *p)
 	status = wait_done(c, clock_ns() + HANG, p);
 	c->quitting = false;
 	for (unsigned int i = 0; !status && i < c->run->tasks; i++) {
+		int how = 0;
+
 		if (c->children[i] <= 0)
 			continue;
-		while (waitpid(c->children[i], NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(c->children[i], &how, 0) < 0 && errno == EINTR)
 			;
 		c->children[i] = 0;
+		if (!WIFEXITED(how) || WEXITSTATUS(how))
+			status = child_ended(c, how, p);
 	}
 	return status;
 }

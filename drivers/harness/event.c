@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "shared.h"
 
 /* errno of the first write that failed: later ones only say "again". */
 static int stdout_error;
@@ -111,6 +112,9 @@ void event_setup(const struct run *run, const struct shared *shared,
 		if (*run->memory)
 			fprintf(stderr, "fdscale: memory not bound: %s\n",
 				run->memory);
+		if (*shared->table)
+			fprintf(stderr, "fdscale: --table-node %d: %s\n",
+				run->table_node, shared->table);
 		return;
 	}
 	names = json_array();
@@ -133,6 +137,17 @@ void event_setup(const struct run *run, const struct shared *shared,
 		run->lock == FILES_LOCK_TAS ? "tas" : "queued", "think_ns",
 		(json_int_t)run->think_ns, "table_bytes",
 		(json_int_t)shared->table_bytes);
+	json_object_set_new(event, "hold_top", json_integer(run->hold.top));
+	if (run->core_kind)
+		json_object_set_new(event, "core_kind",
+				    json_string(run->core_kind));
+	if (run->table_node != PLACE_NONE) {
+		json_object_set_new(event, "table_node",
+				    json_integer(run->table_node));
+		json_object_set_new(event, "table_there",
+				    *shared->table ? json_string(shared->table)
+						   : json_true());
+	}
 	json_line(event);
 }
 

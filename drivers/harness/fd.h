@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "spin.h"
@@ -33,6 +34,13 @@ static inline int fd_open(struct task *t, const struct target *what, int flags)
 				       flags & O_CLOEXEC ? FILES_CLOEXEC : 0));
 }
 
+static inline int fd_socket(struct task *t, int family, int type)
+{
+	(void)family;
+	(void)type;
+	return fd_result(t, files_open(t->files, t->own.file, 0));
+}
+
 static inline int fd_dup(struct task *t, int fd)
 {
 	return fd_result(t, files_dup(t->files, fd));
@@ -54,6 +62,12 @@ static inline int fd_open(struct task *t, const struct target *what, int flags)
 {
 	(void)t;
 	return open(what->path, flags);
+}
+
+static inline int fd_socket(struct task *t, int family, int type)
+{
+	(void)t;
+	return socket(family, type, 0);
 }
 
 static inline int fd_dup(struct task *t, int fd)

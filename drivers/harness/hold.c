@@ -11,31 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "number.h"
-
-int hold_parse(const char *text, struct hold *hold, struct problem *p)
-{
-	uint64_t n = 3;
-	int status = DONE;
-
-	if (!strncmp(text, "low:", 4))
-		status = number_parse("--hold low:N", text + 4, 0, HOLD_MAX, &n,
-				      p);
-	else if (strcmp(text, "none"))
-		status = problem_set(p, USAGE,
-				     "--hold: '%s' is not none or low:N", text);
-	if (status)
-		return status;
-	hold->top = n;
-	snprintf(hold->text, sizeof(hold->text), "%s", text);
-	return DONE;
-}
-
-bool hold_has(const struct hold *hold, uint32_t fd)
-{
-	return fd < hold->top;
-}
-
 static int failed(struct problem *p, const char *call, uint32_t fd)
 {
 	return problem_set(p, COULD_NOT, "hold: %s at descriptor %u: %s", call,
@@ -119,9 +94,14 @@ int hold_build(const struct hold *hold, uint32_t slots, uint32_t first_source,
 		if (status)
 			return status;
 	}
+	/* In order and with nothing free below, dup() leaves next_fd where a
+	 * process that opened them would have it. */
 	for (uint32_t fd = 1; fd < hold->top; fd++) {
-		int got = dup(0);
+		int got;
 
+		if (!hold_has(hold, fd))
+			continue;
+		got = hold->bits ? dup2(0, fd) : dup(0);
 		if (got < 0)
 			return failed(p, "dup", fd);
 		if ((uint32_t)got != fd)

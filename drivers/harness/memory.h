@@ -14,4 +14,10 @@ int memory_bind(void *pages, size_t bytes, int node);
 /* What this thread touches from now on comes from its own node: 0 or errno. */
 int memory_local(void);
 
+/* ... comes from @node and no other: 0 or errno. */
+int memory_only(int node);
+
+/* How many pages that are there at all lie on another node; -1 with errno. */
+long memory_elsewhere(void *pages, size_t bytes, int node);
+
 #endif

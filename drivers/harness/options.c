@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,11 @@ enum {
 	OPT_TASKS,
 	OPT_MODE,
 	OPT_PLACE,
+	OPT_CORE_KIND,
 	OPT_HOLD,
+	OPT_HOLD_TOP,
 	OPT_TABLE_SIZE,
+	OPT_TABLE_NODE,
 	OPT_WINDOWS,
 	OPT_WINDOW_MS,
 	OPT_SEED,
@@ -39,8 +43,11 @@ static const struct option common[] = {
 	{"tasks", required_argument, NULL, OPT_TASKS},
 	{"mode", required_argument, NULL, OPT_MODE},
 	{"place", required_argument, NULL, OPT_PLACE},
+	{"core-kind", required_argument, NULL, OPT_CORE_KIND},
 	{"hold", required_argument, NULL, OPT_HOLD},
+	{"hold-top", required_argument, NULL, OPT_HOLD_TOP},
 	{"table-size", required_argument, NULL, OPT_TABLE_SIZE},
+	{"table-node", required_argument, NULL, OPT_TABLE_NODE},
 	{"windows", required_argument, NULL, OPT_WINDOWS},
 	{"window-ms", required_argument, NULL, OPT_WINDOW_MS},
 	{"seed", required_argument, NULL, OPT_SEED},
@@ -248,6 +255,12 @@ static int check_sense(const struct run *run, bool mode_given,
 {
 	const struct workload *w = run->workload;
 
+	if (w->flags & WORKLOAD_FIXED && run->table_node != PLACE_NONE)
+		return problem_set(
+			p, USAGE,
+			"%s: its table grows during the turns, where "
+			"its task runs: --place node:%d, not --table-node",
+			w->name, run->table_node);
 	if (w->flags & WORKLOAD_PROCESSES && run->mode == MODE_THREADS &&
 	    mode_given)
 		return problem_set(p, USAGE,
@@ -303,7 +316,19 @@ static int take(struct run *run, int opt, const char *arg, char **variants,
 		run->place = arg;
 		break;
 	case OPT_HOLD:
-		return hold_parse(arg, &run->hold, p);
+		run->hold_text = arg; /* --hold-top and --seed may follow */
+		break;
+	case OPT_HOLD_TOP:
+		status = number_parse("--hold-top", arg, 1, HOLD_MAX, &n, p);
+		run->hold_top = n;
+		break;
+	case OPT_CORE_KIND:
+		run->core_kind = arg;
+		break;
+	case OPT_TABLE_NODE:
+		status = number_parse("--table-node", arg, 0, INT_MAX, &n, p);
+		run->table_node = n;
+		break;
 	case OPT_TABLE_SIZE:
 		status = number_parse("--table-size", arg, 64, 1u << 30, &n, p);
 		run->table_size = n;
@@ -407,11 +432,13 @@ static void defaults(struct run *run)
 	*run = (struct run){
 		.tasks = 1,
 		.place = "compact",
+		.hold_text = "none",
+		.hold_top = HOLD_TOP,
+		.table_node = PLACE_NONE,
 		.window_ms = 10,
 		.seed = clock_ns(),
 		.tmpdir = tmpdir && *tmpdir ? tmpdir : "/tmp",
 	};
-	hold_parse("none", &run->hold, NULL);
 }
 
 int options_parse(int argc, char **argv, struct run *run, bool *help,
@@ -460,6 +487,9 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 	if (optind < argc)
 		return problem_set(p, USAGE, "'%s' is one word too many",
 				   argv[optind]);
-	status = check_sense(run, mode_given, p);
+	status = hold_parse(run->hold_text, run->hold_top, run->seed,
+			    &run->hold, p);
+	if (!status)
+		status = check_sense(run, mode_given, p);
 	return status ? status : resolve_variants(run, variants, p);
 }

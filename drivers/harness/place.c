@@ -368,3 +368,41 @@ void placement_free(struct placement *pl)
 	free(pl->nodes);
 	memset(pl, 0, sizeof(*pl));
 }
+
+/* The node with the least number above @above, or PLACE_NONE. */
+static int next_node(const struct topology *t, int above)
+{
+	int least = PLACE_NONE;
+
+	for (unsigned int i = 0; i < t->npus; i++) {
+		int node = t->pus[i].node;
+
+		if (node > above && (least == PLACE_NONE || node < least))
+			least = node;
+	}
+	return least;
+}
+
+int place_table(const struct topology *t, int node, int *pu, struct problem *p)
+{
+	char known[200] = "";
+	int n = PLACE_NONE;
+
+	*pu = PLACE_NONE;
+	if (node == PLACE_NONE)
+		return DONE;
+	for (unsigned int i = 0; i < t->npus; i++)
+		if (t->pus[i].node == node) {
+			*pu = t->pus[i].os;
+			return DONE;
+		}
+	while ((n = next_node(t, n)) != PLACE_NONE) {
+		size_t end = strlen(known);
+
+		snprintf(known + end, sizeof(known) - end, " %d", n);
+	}
+	return problem_set(p, USAGE,
+			   "--table-node: no node %d with a CPU that may be "
+			   "used; there are:%s",
+			   node, *known ? known : " none");
+}

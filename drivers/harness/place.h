@@ -42,4 +42,10 @@ int place_tasks(const struct topology *t, const char *policy,
 		struct problem *p);
 void placement_free(struct placement *pl);
 
+/*
+ * --table-node: a PU of @node into @pu.  PLACE_NONE is none of both; USAGE
+ * names the nodes that have usable PUs.
+ */
+int place_table(const struct topology *t, int node, int *pu, struct problem *p);
+
 #endif

@@ -23,8 +23,12 @@ struct run {
 	const struct variant *model_variants[VARIANTS_MAX];
 	unsigned int tasks;
 	const char *place;
+	const char *core_kind; /* "P", "E" or NULL: all */
 	struct hold hold;
+	const char *hold_text;
+	uint32_t hold_top;   /* --hold-top, for every:K and random:P */
 	uint32_t table_size; /* asked for; 0: as small as fits */
+	int table_node;	     /* where the table lives, or PLACE_NONE */
 	unsigned int blocks; /* 0: about a second's worth */
 	unsigned int window_ms;
 	uint64_t seed;
@@ -37,7 +41,8 @@ struct run {
 
 	/* worked out before the start */
 	struct placement placement;
-	uint32_t slots;	       /* table_size, or what fits */
+	int table_pu;	/* of table_node: who builds the table runs there */
+	uint32_t slots; /* table_size, or what fits */
 	uint32_t first_source; /* each task's own file, from here up */
 	uint32_t sources;      /* in one table */
 	uint64_t limit;	       /* RLIMIT_NOFILE that it takes */

@@ -48,6 +48,7 @@ struct shared {
 	_Alignas(64) uint32_t fdsize;
 	uint64_t table_bytes; /* the model's, of one variant; else 0 */
 	int memory_error;     /* errno of binding memory, or 0 */
+	char table[128]; /* --table-node: why it is not known to be there */
 };
 
 int futex_wait(atomic_uint *word, unsigned int value, uint64_t timeout_ns);

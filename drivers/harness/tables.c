@@ -2,9 +2,11 @@
 #include "tables.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "random.h"
 
 #define NR_OPEN (1u << 30)
@@ -21,13 +23,13 @@ static struct model_file *new_files(unsigned int n)
 static int fill(const struct run *run, struct files_task *t,
 		const struct tables *tables)
 {
-	uint32_t top = run->hold.top;
+	struct hold hold = run->hold;
 	int r = files_grow(t, run->slots);
 
 	if (run->workload->flags & WORKLOAD_EMPTY)
-		top = 4;
-	for (uint32_t fd = 0; !r && fd < top; fd++)
-		if (fd >= 3 || hold_has(&run->hold, fd))
+		hold.top = 4;
+	for (uint32_t fd = 0; !r && fd < hold.top; fd++)
+		if (hold_has(&hold, fd))
 			r = files_hold(t, fd, tables->null);
 	for (uint32_t i = 0; !r && i < run->sources; i++)
 		r = files_hold(t, run->first_source + i, &tables->own[i]);
@@ -80,9 +82,7 @@ static int build(const struct run *run, unsigned int tasks, unsigned int v,
 	if (r)
 		return problem_set(p, COULD_NOT, "table of %s: %s",
 				   run->variant_names[v], strerror(-r));
-	if (run->workload->flags & WORKLOAD_EMPTY)
-		return DONE;
-	return check(run, t->files[v], p);
+	return DONE;
 }
 
 int tables_build(const struct run *run, unsigned int tasks, struct tables *t,
@@ -100,5 +100,46 @@ int tables_build(const struct run *run, unsigned int tasks, struct tables *t,
 	random_order(&seed, order, run->variants);
 	for (unsigned int i = 0; !status && i < run->variants; i++)
 		status = build(run, tasks, order[i], t, p);
+	if (!status && !(run->workload->flags & WORKLOAD_EMPTY))
+		status = tables_check(run, t, p);
 	return status;
+}
+
+int tables_check(const struct run *run, const struct tables *t,
+		 struct problem *p)
+{
+	int status = DONE;
+
+	for (unsigned int v = 0; !status && v < run->variants; v++)
+		status = check(run, t->files[v], p);
+	return status;
+}
+
+void tables_look(const struct run *run, const struct tables *t, char *text,
+		 size_t size)
+{
+	struct files_region regions[2];
+	int node = run->table_node;
+
+	*text = '\0';
+	for (unsigned int v = 0; v < run->variants; v++) {
+		unsigned int n = files_regions(t->files[v], regions);
+
+		for (unsigned int i = 0; i < n; i++) {
+			struct files_region *r = &regions[i];
+			long elsewhere;
+			int error = memory_bind(r->start, r->bytes, node);
+
+			elsewhere = memory_elsewhere(r->start, r->bytes, node);
+			if (error || elsewhere < 0)
+				snprintf(text, size, "%s: %s",
+					 error ? "mbind" : "move_pages",
+					 strerror(error ? error : errno));
+			else if (elsewhere)
+				snprintf(text, size,
+					 "%ld pages of %s's table are on "
+					 "another node",
+					 elsewhere, run->variant_names[v]);
+		}
+	}
 }

@@ -16,4 +16,15 @@ struct tables {
 int tables_build(const struct run *run, unsigned int tasks, struct tables *t,
 		 struct problem *p);
 
+/* Every table against the hold: 0 or COULD_NOT. */
+int tables_check(const struct run *run, const struct tables *t,
+		 struct problem *p);
+
+/*
+ * --table-node: what the tables have not touched yet is bound to it too, and
+ * what they have is looked for.  @text says what is not there, or "".
+ */
+void tables_look(const struct run *run, const struct tables *t, char *text,
+		 size_t size);
+
 #endif

@@ -48,10 +48,9 @@ static void give_up(struct slot *slot, int status)
 	_exit(status);
 }
 
-static int bind_self(const struct run *run, unsigned int number,
-		     struct slot *slot, struct problem *p)
+static int bind_to(int pu, unsigned int number, struct slot *slot,
+		   struct problem *p)
 {
-	int pu = run->placement.pus[number];
 	cpu_set_t *set;
 	size_t size;
 
@@ -75,6 +74,12 @@ static int bind_self(const struct run *run, unsigned int number,
 				   "task %u: bound to CPU %d, runs on CPU %d",
 				   number, pu, slot->pu);
 	return DONE;
+}
+
+static int bind_self(const struct run *run, unsigned int number,
+		     struct slot *slot, struct problem *p)
+{
+	return bind_to(run->placement.pus[number], number, slot, p);
 }
 
 /* The soft limit, as far as the run takes; size.c has checked the hard one. */
@@ -107,6 +112,73 @@ static int kernel_table(const struct run *run, struct problem *p)
 				    run->sources, p);
 	if (!status)
 		status = hold_check(&hold, run->first_source, run->sources, p);
+	return status;
+}
+
+static int build_table(struct family *f, unsigned int count, struct problem *p)
+{
+	if (f->run->backend == BACKEND_KERNEL)
+		return kernel_table(f->run, p);
+	return tables_build(f->run, count, &f->tables, p);
+}
+
+/*
+ * --table-node: whoever grows a kernel's table gets memory of the node it runs
+ * on, so for that long this is a PU of the node asked for.  The tasks' own
+ * files are made there too; all else comes afterwards, from where they run.
+ */
+static int build_on_node(struct family *f, unsigned int count,
+			 struct slot *slot, struct problem *p)
+{
+	const struct run *run = f->run;
+	cpu_set_t before[8]; /* 8192 CPUs: the most that x86 can have */
+	char text[sizeof(f->shared->table)] =
+		"a kernel does not tell where its tables are";
+	int error, status;
+
+	CPU_ZERO_S(sizeof(before), before);
+	if (sched_getaffinity(0, sizeof(before), before))
+		return problem_set(p, COULD_NOT, "sched_getaffinity: %s",
+				   strerror(errno));
+	status = bind_to(run->table_pu, f->first, slot, p);
+	if (status)
+		return status;
+	error = memory_only(run->table_node);
+	if (error)
+		return problem_set(p, COULD_NOT,
+				   "--table-node %d: set_mempolicy: %s",
+				   run->table_node, strerror(error));
+	status = build_table(f, count, p);
+	if (!status && run->backend == BACKEND_MODEL)
+		tables_look(run, &f->tables, text, sizeof(text));
+	if (*text && !*f->shared->table)
+		memcpy(f->shared->table, text, sizeof(text));
+	memory_local();
+	if (sched_setaffinity(0, sizeof(before), before))
+		return problem_set(p, COULD_NOT, "sched_setaffinity: %s",
+				   strerror(errno));
+	return status ? status : bind_self(run, f->first, slot, p);
+}
+
+/* Holes were holes to the end: no window ran on another table. */
+static int check_after(const struct family *f, struct problem *p)
+{
+	const struct run *run = f->run;
+	struct problem found;
+	int status;
+
+	if (run->workload->flags & (WORKLOAD_FIXED | WORKLOAD_EMPTY))
+		return DONE;
+	if (run->backend == BACKEND_KERNEL)
+		status = hold_check(&run->hold, run->first_source, run->sources,
+				    &found);
+	else
+		status = tables_check(run, &f->tables, &found);
+	if (status)
+		problem_set(p, status,
+			    "after the windows: %.500s; a fault of "
+			    "the workload %s",
+			    found.text, run->workload->name);
 	return status;
 }
 
@@ -263,11 +335,10 @@ void tasks_main(const struct run *run, struct shared *shared,
 	status = bind_self(run, first, slot, &slot->problem);
 	if (!status && memory_local() && !shared->memory_error)
 		shared->memory_error = errno;
-	if (!status && run->backend == BACKEND_KERNEL)
-		status = kernel_table(run, &slot->problem);
+	if (!status && run->table_node != PLACE_NONE)
+		status = build_on_node(&family, count, slot, &slot->problem);
 	else if (!status)
-		status = tables_build(run, count, &family.tables,
-				      &slot->problem);
+		status = build_table(&family, count, &slot->problem);
 	if (status)
 		give_up(slot, status);
 	if (run->backend == BACKEND_KERNEL) {
@@ -290,5 +361,8 @@ void tasks_main(const struct run *run, struct shared *shared,
 	be_task(&members[0]);
 	for (unsigned int i = 1; i < count; i++)
 		pthread_join(threads[i], NULL);
+	status = check_after(&family, &slot->problem);
+	if (status)
+		give_up(slot, status);
 	_exit(DONE);
 }

@@ -295,7 +295,7 @@ int topology_core_kind(struct topology *t, const char *kind, struct problem *p)
 
 	if (!fast && strcasecmp(kind, "E"))
 		return problem_set(p, USAGE,
-				   "kind of core \"%s\" is unknown: P (the "
+				   "--core-kind: \"%s\" is unknown: P (the "
 				   "fastest) or E (the others)",
 				   kind);
 	for (unsigned int i = 0; i < t->npus; i++) {
@@ -306,7 +306,7 @@ int topology_core_kind(struct topology *t, const char *kind, struct problem *p)
 	}
 	if (fastest == slowest)
 		return problem_set(p, COULD_NOT,
-				   "kind of core \"%s\": the usable cores of "
+				   "--core-kind %s: the usable cores of "
 				   "%s are all of one kind",
 				   kind, t->source);
 	for (unsigned int i = 0; i < t->npus; i++) {

@@ -13,8 +13,8 @@
  *               rate, and is the same for all variants
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "../harness/blow.h"
 #include "../harness/fd.h"
 
 enum { BLOW };
@@ -34,18 +34,10 @@ static void finish(struct task *t)
 	free(t->data);
 }
 
-/* The memory is the task's own: no other task's cache is touched. */
-static inline void blow(struct task *t, uint64_t n)
-{
-	memset(t->data, (int)n, t->options[BLOW].number * 1024);
-	/* Else the compiler sees that nobody reads it. */
-	__asm__ volatile("" : : "r"(t->data) : "memory");
-}
-
 static int operate(struct task *t, uint64_t n)
 {
 	int source = t->source;
-	bool blown = t->data;
+	uint64_t kib = t->options[BLOW].number;
 
 	while (n--) {
 		int fd = fd_dup(t, source);
@@ -54,8 +46,8 @@ static int operate(struct task *t, uint64_t n)
 			return task_fail(t, "dup");
 		if (unlikely(fd_close(t, fd)))
 			return task_fail(t, "close");
-		if (unlikely(blown))
-			blow(t, n);
+		if (unlikely(kib))
+			blow(t->data, kib, n);
 	}
 	return 0;
 }

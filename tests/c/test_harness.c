@@ -123,12 +123,12 @@ static void holds_are_parsed(void **state)
 	struct hold hold;
 
 	(void)state;
-	assert_int_equal(hold_parse("none", &hold, &p), DONE);
+	assert_int_equal(hold_parse("none", 64, 1, &hold, &p), DONE);
 	assert_true(hold_has(&hold, 2) && !hold_has(&hold, 3));
-	assert_int_equal(hold_parse("low:64", &hold, &p), DONE);
+	assert_int_equal(hold_parse("low:64", 64, 1, &hold, &p), DONE);
 	assert_true(hold_has(&hold, 63) && !hold_has(&hold, 64));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		assert_int_equal(hold_parse(wrong[i], &hold, &p), USAGE);
+		assert_int_equal(hold_parse(wrong[i], 64, 1, &hold, &p), USAGE);
 		assert_non_null(strstr(p.text, "--hold"));
 	}
 }
@@ -144,7 +144,7 @@ static int build_in_child(const char *text, uint32_t slots, uint32_t first,
 		struct hold hold;
 		struct problem p;
 
-		hold_parse(text, &hold, &p);
+		hold_parse(text, HOLD_TOP, 1, &hold, &p);
 		if (hold_build(&hold, slots, first, sources, &p))
 			_exit(1);
 		if (spoil > 0)

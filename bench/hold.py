@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pattern of a live process's descriptors, as --hold file:F reads it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bench.problem import COULD_NOT, DONE, USAGE, Problem
+
+
+def open_in(pid: int) -> list[int]:
+    """The descriptors that a process has open now, in order.
+
+    Raises Problem: USAGE where there is no such process, COULD_NOT where it may
+    not be looked at or has none.
+    """
+    folder = f"/proc/{pid}/fd"
+    try:
+        found = sorted(int(name) for name in os.listdir(folder))
+    except (FileNotFoundError, ProcessLookupError):
+        raise Problem(USAGE, f"hold capture {pid}: no such process") from None
+    except PermissionError:
+        raise Problem(
+            COULD_NOT, f"hold capture {pid}: another user's process: run this as root"
+        ) from None
+    except OSError as e:
+        raise Problem(COULD_NOT, f"hold capture {pid}: {e.strerror}") from None
+    if not found:
+        raise Problem(
+            COULD_NOT,
+            f"hold capture {pid}: it has nothing open (a kernel's thread, or ended)",
+        )
+    return found
+
+
+def capture(pid: int, out: Path | None) -> int:
+    """./run.py hold capture: one descriptor a line, to a file or to stdout."""
+    found = open_in(pid)
+    text = f"# process {pid}: {len(found)} descriptors\n"
+    text += "".join(f"{fd}\n" for fd in found)
+    if not out:
+        print(text, end="")
+        return DONE
+    try:
+        out.write_text(text, encoding="ascii")
+    except OSError as e:
+        raise Problem(COULD_NOT, f"--out {out}: {e.strerror}") from None
+    return DONE
+
+
+def top_of(path: Path) -> int:
+    """One above the highest descriptor in a pattern file; 0 where it is none.
+
+    What is wrong with the file is the driver's to say.
+    """
+    try:
+        lines = path.read_text(encoding="ascii").split("\n")
+        numbers = [int(line) for line in lines if line and line[0] != "#"]
+    except (OSError, ValueError):
+        return 0
+    return max(numbers, default=-1) + 1
