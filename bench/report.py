@@ -32,6 +32,7 @@ from bench.summary import CLONE, CellResult, Judged
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 MOST_SVG = 4 << 20  # bytes of a figure; ours have a hundredth of it
 BAD_ROW = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+KINDS = ("faster", "slower", "same", "inconclusive")
 CAPTIONS = {
     "rate": "operations a second against tasks",
     "ratio": "ratio to the baseline against tasks",
@@ -56,7 +57,7 @@ class RawRun:
     ratio: float | None  # to the baseline
     totals: list[float]  # operations of each task
     windows: list[float]
-    command: str
+    command: list[str]  # words, quoted for a shell
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,17 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Matrix:
+    """Verdicts at a glance: a line a variant and hold, a column a number of tasks."""
+
+    title: str
+    link: str
+    base: str
+    tasks: list[int]
+    lines: dict[tuple[str, str], dict[int, stats.Verdict]]
+
+
+@dataclass(frozen=True)
 class Section:
     """One workload, backend, mode and placement, with all its holds and tasks."""
 
@@ -103,6 +115,22 @@ class Section:
     rows: list[Row]
     failures: list[str]
     figures: list[Figure]
+
+    @property
+    def matrix(self) -> Matrix:
+        """What was said of the variants, without A/A."""
+        lines: dict[tuple[str, str], dict[int, stats.Verdict]] = {}
+        for row in self.rows:
+            if not row.role and row.judged.verdict:
+                line = lines.setdefault((row.variant, row.cell.hold), {})
+                line[row.cell.tasks] = row.judged.verdict
+        return Matrix(
+            title(self.group),
+            self.id,
+            self.rows[0].result.baseline if self.rows else "",
+            sorted({tasks for line in lines.values() for tasks in line}),
+            lines,
+        )
 
 
 @dataclass(frozen=True)
@@ -124,10 +152,14 @@ class Shown:
     @property
     def counts(self) -> dict[str, int]:
         """How many variants got which verdict."""
-        words = [
-            kind(row.word) for s in self.sections for row in s.rows if not row.role
-        ]
-        return {word: words.count(word) for word in dict.fromkeys(words)}
+        return counted(
+            row.word for s in self.sections for row in s.rows if not row.role
+        )
+
+
+def title(group: Cell) -> str:
+    """What a section is about."""
+    return f"{group.name()}, {group.backend}, {group.mode}, {group.place}"
 
 
 def kind(word: str) -> str:
@@ -135,17 +167,21 @@ def kind(word: str) -> str:
     return "same" if word.startswith("no difference") else word
 
 
+def counted(words: Iterable[str]) -> dict[str, int]:
+    """How often each kind of verdict was given, in the order of KINDS."""
+    found = [kind(word) for word in words]
+    return {word: found.count(word) for word in KINDS if word in found}
+
+
 def after(verdict: stats.Verdict) -> str:
     """The sentence of a verdict without its first word."""
     return verdict.text.removeprefix(f"{verdict.word}: ")
 
 
-def command_of(record: Mapping[str, Any]) -> str:
+def command_of(record: Mapping[str, Any]) -> list[str]:
     """What to type to get the run again: every word quoted that needs it."""
-    words = record.get("command")
-    if not words:
-        return "not on record"
-    return shlex.join(["build/fdscale", *words])
+    words = record.get("command") or []
+    return [shlex.quote(word) for word in ("build/fdscale", *words)] if words else []
 
 
 def raw_run(record: dict[str, Any], variant: str, baseline: str) -> RawRun:
@@ -291,12 +327,39 @@ def compared(shown: Sequence[Shown]) -> tuple[Report | None, str]:
     if len(shown) < 2:
         return None, ""
     try:
-        return make_report([s.folder for s in shown]), ""
+        found = make_report([s.folder for s in shown])
+        kept = tuple(c for c in found.comparisons if CLONE not in c.other.variant)
+        return replace(found, comparisons=kept), ""
     except Problem as problem:
         return None, str(problem)
     except BAD_ROW as e:
         names = ", ".join(s.folder.name for s in shown)
         raise Problem(USAGE, f"{names}: a row of results.jsonl is damaged: {e!r}")
+
+
+def matrices(report: Report) -> list[Matrix]:
+    """The verdicts between folders, a matrix a workload and side."""
+    found: dict[tuple[str, str], Matrix] = {}
+    for item in report.comparisons:
+        cell = Cell.from_dict(dict(item.cell))
+        name, side = title(cell), item.other.side
+        if (name, side) not in found:
+            head = f"{name}: {side} against {item.base.side}"
+            found[name, side] = Matrix(head, "table", "", [], {})
+        matrix = found[name, side]
+        matrix.lines.setdefault((item.other.variant, cell.hold), {})[
+            cell.tasks
+        ] = item.verdict
+        if cell.tasks not in matrix.tasks:
+            matrix.tasks.append(cell.tasks)
+            matrix.tasks.sort()
+    return list(found.values())
+
+
+def few(report: Report) -> list[str]:
+    """Why comparisons have no interval."""
+    texts = [c.verdict.text for c in report.comparisons if not c.verdict.ratio.known]
+    return list(dict.fromkeys(text.partition("; ")[2] for text in texts))
 
 
 def places(item: Comparison, shown: Sequence[Shown]) -> list[tuple[str, str]]:
@@ -361,6 +424,9 @@ def render(shown: Sequence[Shown]) -> str:
         rate=rate_text,
         after=after,
         kind=kind,
+        counted=counted,
+        title=title,
+        describe=stats.describe,
         cell=cell_name,
         flat=flat,
     )
@@ -370,6 +436,8 @@ def render(shown: Sequence[Shown]) -> str:
         shown=shown,
         report=report,
         why_not=why_not,
+        matrices=matrices(report) if report else [],
+        few=few(report) if report else [],
         places=lambda item: places(item, shown),
         choices=choices(shown),
         policy=policy(style, script),

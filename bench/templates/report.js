@@ -1,7 +1,7 @@
 "use strict";
 // Sorting and filtering of tables that can be read without either.
 (() => {
-  const value = (row, column) => row.cells[column].dataset.sort;
+  const value = (row, column) => row.rows[0].cells[column].dataset.sort;
 
   function sort(button) {
     const heading = button.closest("th");
@@ -10,7 +10,7 @@
       other.removeAttribute("aria-sort");
     }
     heading.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const body = heading.closest("table").tBodies[0];
+    const table = heading.closest("table");
     const column = heading.cellIndex;
     const numeric = heading.dataset.kind === "number";
     const compare = (a, b) => {
@@ -21,12 +21,12 @@
         : x.localeCompare(y, "en", { numeric: true });
       return up ? found : -found;
     };
-    body.append(...[...body.rows].sort(compare));
+    table.append(...[...table.tBodies].sort(compare));
   }
 
   const form = document.getElementById("filters");
   const selects = [...form.querySelectorAll("select")];
-  const rows = [...document.querySelectorAll("tr[data-variant]")];
+  const rows = [...document.querySelectorAll("tbody[data-variant]")];
   const wanted = (row, key, word) =>
     !word || row.dataset[key].split("\n").includes(word);
 
@@ -51,7 +51,7 @@
   // A link to a row that is filtered away, or whose numbers are folded up.
   function follow() {
     const target = document.getElementById(location.hash.slice(1));
-    if (!target || !target.matches("tr")) return;
+    if (!target || !target.matches("tbody")) return;
     if (target.hidden) {
       form.reset();
       filter();
