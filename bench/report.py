@@ -303,7 +303,8 @@ def show(path: Path, prefix: str) -> Shown:
     try:
         runs = summary.by_cell(records)
         rows = [r for r in records if r["type"] == "run"]
-        plan = next((r["plan"] for r in records if r["type"] == "plan"), {})
+        plans = [r["plan"] for r in records if r["type"] == "plan"]
+        plan: dict[str, Any] = plans[0] if plans else {}
         results = summary.judge(records, plan.get("baseline", ""))
         found = svgs(path)
         sections = sections_of(results, runs, found, prefix)

@@ -40,22 +40,24 @@
       `${shown} of ${rows.length} rows`;
   }
 
+  function showAll() {
+    form.reset();
+    filter();
+  }
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("th button");
     if (button) sort(button);
   });
   form.addEventListener("change", filter);
-  form.addEventListener("reset", () => setTimeout(filter));
+  form.querySelector("button").addEventListener("click", showAll);
   form.addEventListener("submit", (event) => event.preventDefault());
 
   // A link to a row that is filtered away, or whose numbers are folded up.
   function follow() {
     const target = document.getElementById(location.hash.slice(1));
     if (!target || !target.matches("tbody")) return;
-    if (target.hidden) {
-      form.reset();
-      filter();
-    }
+    if (target.hidden) showAll();
     for (const part of target.querySelectorAll("details")) part.open = true;
     target.scrollIntoView();
   }
