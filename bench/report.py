@@ -239,16 +239,25 @@ def figure(path: Path, caption: str) -> Figure:
     return Figure(caption, f"data:image/svg+xml;base64,{text}")
 
 
-def of_group(found: dict[str, Path], group: Cell, hold: str) -> list[Figure]:
-    """Takes the figures of one table out of those found."""
-    end = "-" + safe_name(group.name(), group.backend, hold, group.mode, group.place)
-    # The name of a workload may end with that of another: kinds have no more words
-    # than the longest known.
-    kinds = [name.removesuffix(end) for name in found if name.endswith(end)]
-    mine = [k for k in kinds if k in CAPTIONS] or kinds
-    return [
-        figure(found.pop(k + end), f"hold {hold}: {CAPTIONS.get(k, k)}") for k in mine
-    ]
+def by_group(
+    found: dict[str, Path], groups: Iterable[Cell]
+) -> dict[Cell, list[Figure]]:
+    """Takes the figures that belong to one table each out of those found.
+
+    Names are KIND-GROUP, as bench/figures.py makes them; where one group's words end
+    with another's, the longer is meant.
+    """
+    ends = {
+        "-" + safe_name(g.name(), g.backend, g.hold, g.mode, g.place): g for g in groups
+    }
+    taken: dict[Cell, list[Figure]] = {}
+    for name in list(found):
+        end = max((end for end in ends if name.endswith(end)), key=len, default="")
+        if end:
+            group, word = ends[end], name.removesuffix(end)
+            caption = f"hold {group.hold}: {CAPTIONS.get(word, word)}"
+            taken.setdefault(group, []).append(figure(found.pop(name), caption))
+    return taken
 
 
 def rest(found: dict[str, Path]) -> list[Figure]:
@@ -271,6 +280,7 @@ def sections_of(
     grouped: dict[Cell, list[CellResult]] = {}
     for result in sorted(results, key=order):
         grouped.setdefault(replace(result.cell.group(), hold=""), []).append(result)
+    drawn = by_group(found, dict.fromkeys(r.cell.group() for r in results))
     sections = []
     for at, (group, cells) in enumerate(grouped.items()):
         id_ = f"{prefix}s{at}"
@@ -280,8 +290,8 @@ def sections_of(
             for row in rows_of(result, runs[result.cell], f"{id_}c{number}")
         ]
         failures = [f"{r.cell}: {text}" for r in cells for text in r.failures]
-        holds = dict.fromkeys(r.cell.hold for r in cells)
-        figures = [f for hold in holds for f in of_group(found, group, hold)]
+        tables = dict.fromkeys(r.cell.group() for r in cells)
+        figures = [figure for table in tables for figure in drawn.get(table, [])]
         sections.append(Section(id_, group, rows, failures, figures))
     return sections
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -22,7 +23,8 @@ def write_whole(path: Path, text: str) -> None:
             file.write(text)
         os.replace(fresh, path)
     except OSError as e:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            fresh.unlink()
         raise Problem(COULD_NOT, f"{path}: {e.strerror}") from None
 
 

@@ -187,6 +187,26 @@ def test_a_figures_folder_elsewhere_is_not_read(tmp_path: Path) -> None:
     assert "data:image" not in page(made).split("</head>")[1]
 
 
+def test_figures_go_to_their_table(tmp_path: Path) -> None:
+    cells = [CELL | {"workload": w, "hold": "none"} for w in ("close", "dup-close")]
+    made = Path(folder(tmp_path, "a", [record(c, 1e6, 0) for c in cells]))
+    (made / "figures").mkdir()
+    for name in ("rate-close", "rate-dup-close", "fairness-dup-close"):
+        (made / f"figures/{name}-model-none-threads-compact.svg").write_text(SVG)
+    (made / "figures/ratio-vs-hold-close.svg").write_text(SVG)
+    shown = show(made, "f0")
+    found = {
+        s.group.workload: [
+            figure.caption.split(":")[1].split()[0] for figure in s.figures
+        ]
+        for s in shown.sections
+    }
+    assert found == {"close": ["operations"], "dup-close": ["fairness", "operations"]}
+    assert [f.caption for f in shown.figures] == [
+        "close: ratio to the baseline against what is held"
+    ]
+
+
 @pytest.mark.parametrize("key", ["windows", "cell", "variants", "seconds", "run"])
 def test_damaged_rows_are_named(tmp_path: Path, key: str) -> None:
     made = sweep(tmp_path)
