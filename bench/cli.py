@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import compare, doctor, drive, hold, kernel, reproduce, topo
+from bench import compare, doctor, drive, hold, kernel, report, reproduce, topo
 from bench.plan import Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.sweep import Sweep, resumed
@@ -249,6 +249,21 @@ def compared(args: argparse.Namespace) -> int:
     return status
 
 
+def add_report(commands: Any) -> None:
+    """`report` and its flags."""
+    p = commands.add_parser(
+        "report",
+        help="one HTML file: verdicts, figures, tables, raw numbers, commands",
+        description="Two folders or more are compared, too.",
+        epilog="examples:\n  ./run.py report results/x\n"
+        "  ./run.py report results/before results/after --out both.html\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("folder", nargs="+", type=Path, metavar="DIR")
+    p.add_argument("--out", type=Path, metavar="FILE", help="DIR/report.html")
+    p.set_defaults(call=lambda a: report.report(a.folder, a.out))
+
+
 def listing(args: argparse.Namespace) -> int:
     """./run.py list: what the driver has."""
     found = drive.ask("list")
@@ -314,6 +329,7 @@ def parser() -> Parser:
     add_sweep(commands)
     add_reproduce(commands)
     add_compare(commands)
+    add_report(commands)
     add_topo(commands)
     add_doctor(commands)
     kernel.add_parser(commands, lambda words: main(["sweep", *words]))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -18,10 +19,13 @@ def write_whole(path: Path, text: str) -> None:
     """A file beside the results, whole or not at all."""
     fresh = path.with_name(path.name + ".new")
     try:
-        fresh.write_text(text, encoding="utf-8")
+        fresh.unlink(missing_ok=True)
+        with open(fresh, "x", encoding="utf-8") as file:  # follows no link
+            file.write(text)
         os.replace(fresh, path)
     except OSError as e:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            fresh.unlink()
         raise Problem(COULD_NOT, f"{path}: {e.strerror}") from None
 
 
