@@ -257,11 +257,13 @@ static void collect(struct coordinator *c, uint64_t from, uint64_t until)
 	uint64_t sum = 0, latest = 0;
 
 	w->switches = 0;
+	w->injected = 0;
 	for (unsigned int i = 0; i < c->run->tasks; i++) {
 		const struct slot *slot = slot_of(c->slots, i);
 
 		w->ops[i] = slot->ops;
 		w->switches += slot->switches;
+		w->injected += slot->injected;
 		sum += slot->ops;
 		if (slot->started > latest)
 			latest = slot->started;
@@ -270,6 +272,12 @@ static void collect(struct coordinator *c, uint64_t from, uint64_t until)
 	w->ns = until - from;
 	w->skew_ns = latest - c->shared->start;
 	w->rate = sum * 1e9 / w->ns;
+}
+
+static void set_variant(struct coordinator *c, unsigned int variant)
+{
+	c->shared->variant = variant;
+	c->shared->inject = c->run->clone[variant] ? c->run->inject : 0;
 }
 
 /*
@@ -287,7 +295,7 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 	for (unsigned int redone = 0;; redone++) {
 		int status;
 
-		sh->variant = variant;
+		set_variant(c, variant);
 		sh->start = clock_ns() + c->lead;
 		sh->from = sh->start + settle;
 		sh->until = sh->from + ns;
@@ -323,7 +331,7 @@ static int measure_turns(struct coordinator *c, unsigned int variant,
 	status = start_tasks(c, p);
 	if (status)
 		return status;
-	sh->variant = variant;
+	set_variant(c, variant);
 	sh->start = clock_ns() + c->lead;
 	post(c, ORDER_TURNS);
 	status = wait_done(c, 0, p);

@@ -95,7 +95,7 @@ void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
 		json_array_append_new(names,
 				      json_string(run->variant_names[v]));
 	event = json_pack(
-		"{ss si ss ss so sI ss ss so so ss sI so sI so ss sI ss}",
+		"{ss si ss ss so sI ss ss so so ss sI so sI so ss sI ss sf}",
 		"event", "setup", "schema", SCHEMA, "workload",
 		run->workload->name, "backend", backend_names[run->backend],
 		"variants", names, "tasks", (json_int_t)run->tasks, "mode",
@@ -106,7 +106,8 @@ void event_setup(const struct run *run, uint32_t fdsize, uint64_t startup_ns)
 		*run->memory ? json_string(run->memory) : json_true(), "seed",
 		(json_int_t)run->seed, "options", own_options(run), "kernel",
 		kernel_running(), "startup_ns", (json_int_t)startup_ns, "lock",
-		run->lock == FILES_LOCK_TAS ? "tas" : "queued");
+		run->lock == FILES_LOCK_TAS ? "tas" : "queued", "inject",
+		run->inject);
 	json_line(event);
 }
 
@@ -125,11 +126,12 @@ void event_window(const struct run *run, const struct window *w,
 	for (unsigned int i = 0; i < run->tasks; i++)
 		json_array_append_new(ops, json_integer(w->ops[i]));
 	json_line(json_pack(
-		"{ss ss sI sI so sf sI sI sb sI}", "event", "window", "variant",
-		run->variant_names[v], "block", (json_int_t)w->block, "ns",
-		(json_int_t)w->ns, "ops", ops, "rate", w->rate, "skew_ns",
+		"{ss ss sI sI so sf sI sI sb sI sI}", "event", "window",
+		"variant", run->variant_names[v], "block", (json_int_t)w->block,
+		"ns", (json_int_t)w->ns, "ops", ops, "rate", w->rate, "skew_ns",
 		(json_int_t)w->skew_ns, "redone", (json_int_t)w->redone,
-		"skewed", w->skewed, "switches", (json_int_t)w->switches));
+		"skewed", w->skewed, "switches", (json_int_t)w->switches,
+		"injected_ns", (json_int_t)w->injected));
 }
 
 const char *remedy(int error)
