@@ -16,13 +16,13 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t
 
 from bench import calibration, drive, plot, stats
 from bench.calibration import Calibration
@@ -42,9 +42,18 @@ PRECISION = 0.005  # asked for where nothing in particular is looked for
 SHOWN = (0.002, 0.005, 0.012, 0.03, 0.1)  # effects of the figure
 EFFECTS = np.geomspace(0.0002, 2.0, 150)  # that are tried for the smallest
 POWER = 0.95
-AFTER = 4.0  # seconds for trials and the figure, per 200 trials
+AFTER = 4.0  # seconds for the trials and the figure
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What many trials show each time they are looked at: a row a trial."""
+
+    means: Floats  # of the logs so far
+    halves: Floats  # of the interval, on logs
+    bounds: Floats  # what A/A stays below at this many runs, on logs; one row
 
 
 class Trials:
@@ -55,51 +64,65 @@ class Trials:
         self.aa = aa
         self.count = count
         self.seed = seed
+        self.seen: dict[int, Looks] = {}
 
-    def draw(self, rng: np.random.Generator, runs: int) -> Floats:
-        """The runs of one trial; a stretch that meets the end goes on at the start."""
-        starts = rng.integers(self.pool.size, size=-(-runs // STRETCH))
-        places = starts[:, None] + np.arange(STRETCH)
-        drawn: Floats = self.pool[places.ravel()[:runs] % self.pool.size]
+    def runs(self, seconds: float) -> int:
+        """How many a trial of so many seconds holds."""
+        return int(seconds / self.aa.run_seconds)
+
+    def draw(self, runs: int) -> Floats:
+        """A row a trial; a stretch that meets the pool's end goes on at its start."""
+        rng = np.random.default_rng(self.seed)
+        starts = rng.integers(self.pool.size, size=(self.count, -(-runs // STRETCH)))
+        places = (starts[:, :, None] + np.arange(STRETCH)) % self.pool.size
+        drawn: Floats = self.pool[places.reshape(self.count, -1)[:, :runs]]
         return drawn
 
-    def word(self, logs: Floats, precision: float) -> str:
-        """What is called in the end: "faster", "slower" or ""."""
-        ratios = np.exp(logs)
-        for size in stats.stop_sizes(logs.size):
-            if stats.stop_now(ratios[:size], precision):
-                ratios = ratios[:size]
-                break
-        if ratios.size < stats.MIN_RUNS:
-            return ""
-        ratio = stats.t_interval(ratios)
-        return stats.difference(ratio, self.aa.threshold(ratios.size))
+    def looks(self, runs: int) -> Looks:
+        """At the sizes where a sweep may stop, and when the time is up."""
+        if runs not in self.seen:
+            drawn = self.draw(runs)
+            sizes = np.array([*stats.stop_sizes(runs - 1), runs])
+            parts = [drawn[:, :size] for size in sizes]
+            errors = [np.std(part, axis=1, ddof=1) for part in parts]
+            scale = t.ppf(0.975, sizes - 1) / np.sqrt(sizes)
+            self.seen[runs] = Looks(
+                np.stack([np.mean(part, axis=1) for part in parts], axis=1),
+                np.stack(errors, axis=1) * scale,
+                np.log1p([self.aa.threshold(int(size)) for size in sizes]),
+            )
+        return self.seen[runs]
 
-    def words(
-        self, seconds: float, effect: float = 0.0, precision: float = PRECISION
-    ) -> Counter[str]:
-        """How often each was called, in trials of at most so many seconds.
+    def signs(self, runs: int, precision: float, shift: Floats | float = 0.0) -> Floats:
+        """What each trial calls in the end: 1 faster, -1 slower, 0 nothing.
 
-        An effect is put on top, faster and slower in turn: "right" and "wrong" are
-        then the words counted.
+        shift is added to the log of each trial's ratio. By the rules of
+        stats.stop_now and stats.difference, for all trials at once.
         """
-        rng = np.random.default_rng(self.seed)
-        runs = int(seconds / self.aa.run_seconds)
-        found: Counter[str] = Counter()
-        for number in range(self.count):
-            logs = self.draw(rng, runs)
-            if not effect:
-                found[self.word(logs, precision)] += 1
-                continue
-            sign = 1 if number % 2 else -1
-            word = self.word(logs + sign * np.log1p(effect), precision)
-            right = "faster" if sign > 0 else "slower"
-            found["right" if word == right else "wrong" if word else ""] += 1
-        return found
+        if runs < stats.MIN_RUNS:
+            return np.zeros(self.count)
+        looks = self.looks(runs)
+        narrow = looks.halves <= np.log1p(precision)
+        narrow[:, -1] = True
+        end = np.argmax(narrow, axis=1)
+        means = looks.means[np.arange(self.count), end] + shift
+        needed = np.maximum(looks.halves[np.arange(self.count), end], looks.bounds[end])
+        called: Floats = np.where(np.abs(means) > needed, np.sign(means), 0.0)
+        return called
+
+    def called(self, seconds: float, precision: float = PRECISION) -> tuple[int, int]:
+        """How many trials of at most so many seconds say faster, and slower."""
+        signs = self.signs(self.runs(seconds), precision)
+        return int(np.sum(signs > 0)), int(np.sum(signs < 0))
 
     def power(self, seconds: float, effect: float) -> float:
-        """How often it is found; half of it is the precision asked for."""
-        return self.words(seconds, effect, effect / 2)["right"] / self.count
+        """How often it is found, put on top of every trial, up and down in turn.
+
+        Half of it is the precision asked for.
+        """
+        way = np.where(np.arange(self.count) % 2, 1.0, -1.0)
+        shift = way * np.log1p(effect)
+        return float(np.mean(self.signs(self.runs(seconds), effect / 2, shift) == way))
 
     def smallest(self, seconds: float) -> float | None:
         """The effect that is found POWER of the time; None: not one."""
@@ -138,13 +161,10 @@ def power_series(
         line(f"{100 * e:g}%", [trials.power(seconds, e) for seconds in TIMES])
         for e in SHOWN
     ]
-    called = [1 - trials.words(s)[""] / trials.count for s in TIMES]
+    called = [sum(trials.called(s)) / trials.count for s in TIMES]
     made.append(line("nothing (A/A)", called))
     if injected:
-        found = [
-            injected.words(s, precision=effect / 2)["slower"] / injected.count
-            for s in TIMES
-        ]
+        found = [injected.called(s, effect / 2)[1] / injected.count for s in TIMES]
         made.append(line(f"{100 * effect:g}% injected", found))
     return made
 
@@ -182,7 +202,7 @@ class Calibrate:
         Raises Problem for a run that fails, and where the time held too few.
         """
         rng = random.Random(self.seed)
-        end = self.begun + self.max_time - AFTER * self.trials / 200
+        end = self.begun + self.max_time - AFTER
         costs = [0.0, self.inject] if self.inject else [0.0]
         pools: list[list[dict[str, Any]]] = [[] for _ in costs]
         progress = Progress(0, self.quiet)
@@ -277,7 +297,7 @@ class Calibrate:
     ) -> str:
         """What is said of it, within 80 columns."""
         drawn = trials.pool.size * whole.run_seconds
-        called = trials.count - trials.words(TRIAL)[""]
+        called = sum(trials.called(TRIAL))
         parts = [
             f"{self.cell}",
             f"{self.variants[1]} against {self.variants[0]}, {whole.hostname}, "
@@ -294,18 +314,18 @@ class Calibrate:
         ]
         if injected:
             ratio = stats.t_interval(np.exp(injected.pool))
-            found = injected.words(TRIAL, precision=self.inject / 2)
+            faster, slower = injected.called(TRIAL, self.inject / 2)
             parts.append(
                 f"Injected {100 * self.inject:g}%: measured as x{ratio.estimate:.4f}"
                 f"{percent(ratio)} (x{1 / (1 + self.inject):.4f} is right) in "
-                f"{ratio.n} runs; found in {found['slower']} of {injected.count} "
+                f"{ratio.n} runs; found in {slower} of {injected.count} "
                 f"trials of at most {TRIAL:.0f} s, called faster in "
-                f"{found['faster']}, stopping at +-{50 * self.inject:g}%."
+                f"{faster}, stopping at +-{50 * self.inject:g}%."
             )
         text = "\n".join(wrapped(part) for part in parts)
         text += "\n\n  time of a trial   runs   smallest effect found 95 times in 100\n"
         for seconds, effect in smallest.items():
-            runs = int(seconds / whole.run_seconds)
+            runs = trials.runs(seconds)
             shown = f"{100 * effect:.2g}%" if effect else "none"
             beyond = "   (longer than what was measured)" if seconds > drawn else ""
             text += f"  {seconds:>13.0f} s {runs:>6}   {shown}{beyond}\n"

@@ -228,7 +228,8 @@ def rows(result: CellResult, names: list[str]) -> list[str]:
         )
     heads = [str(result.cell.tasks), "ratio", "", "needs", "tasks"]
     if result.threshold is not None:
-        beyond = f"below {100 * result.threshold:.1f}%"
+        percents = 100 * result.threshold
+        beyond = f"below {percents:.1f}%" if percents < stats.WILD else "tells nothing"
         lines[2][0] = f"A/A {beyond}" if names[0] == result.baseline else ""
     return [
         f"{head:>6}" + "".join(f"{text:>{COLUMN}}" for text in line).rstrip()
