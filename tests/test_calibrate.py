@@ -4,6 +4,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +253,7 @@ def test_verdicts_use_what_was_kept() -> None:
     runs = [run(i, 1000, 1040 + i) for i in range(6)]
     words = []
     for bias in (0.01, 1.0):
-        kept = calibration.Calibration(**(vars(KEPT) | {"bias": bias}))
+        kept = replace(KEPT, bias=bias)
         calibration.keep(kept)
         (result,) = summary.judge(runs, "", Calibrations(OF_KEPT).threshold)
         assert result.threshold == pytest.approx(kept.threshold(6))
