@@ -195,11 +195,13 @@ class Calibrate:
         self.trials, self.inject, self.seed = trials, inject, seed
         self.max_time = max_time
         self.quiet = quiet
+        self.failed: list[str] = []  # what the runs that failed say
 
     def measure(self, store: Store) -> list[list[dict[str, Any]]]:
         """A/A's runs, and with --inject in turn with them those of the slower clone.
 
-        Raises Problem for a run that fails, and where the time held too few.
+        A run that fails is left out. Raises Problem where they are refused, and where
+        the time held too few.
         """
         rng = random.Random(self.seed)
         end = self.begun + self.max_time - AFTER
@@ -217,15 +219,20 @@ class Calibrate:
                     # No run of the cell: compare is not to take it for one.
                     record["type"] = "injected"
                 store.add(record)
-                if record["error"]:
-                    raise Problem(record["error"]["status"], record["error"]["text"])
-                pool.append(record)
                 progress.total += 1
+                if drive.is_refusal(record):
+                    raise Problem(record["error"]["status"], record["error"]["text"])
+                if record["error"]:
+                    self.failed.append(record["error"]["text"])
+                else:
+                    pool.append(record)
                 progress.show(progress.total, str(self.cell), end - time.monotonic())
         progress.clear()
         if len(pools[0]) < LEAST_RUNS:
             text = f"--max-time {self.max_time:g}: held {len(pools[0])} runs of A/A"
-            raise Problem(COULD_NOT, f"{text}, {LEAST_RUNS} are needed; give it more")
+            why = f" ({self.failed[-1]})" if self.failed else ""
+            text += f"{why}, {LEAST_RUNS} are needed; give it more"
+            raise Problem(COULD_NOT, text)
         return pools
 
     def found(self, host: dict[str, Any], records: list[dict[str, Any]]) -> Calibration:
@@ -312,6 +319,8 @@ class Calibrate:
             f"A/A: a difference called in {called} of {trials.count} trials of at most "
             f"{TRIAL:.0f} s, stopping at +-{100 * PRECISION:g}%.",
         ]
+        if self.failed:
+            parts.append(f"Left out: {len(self.failed)} failed runs: {self.failed[-1]}")
         if injected:
             ratio = stats.t_interval(np.exp(injected.pool))
             faster, slower = injected.called(TRIAL, self.inject / 2)

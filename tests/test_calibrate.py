@@ -195,6 +195,40 @@ def test_too_few_runs_are_no_calibration(
     assert caught.value.status == 3 and not home.exists()
 
 
+def test_failed_runs_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every third fails after its start; what is refused ends it at once."""
+    work = simulated(monkeypatch)
+    whole = drive.run_cell
+    error = {"status": 3, "text": "a window without an operation"}
+    calls = []
+
+    def failing(*words: Any) -> dict[str, Any]:
+        record = whole(*words)
+        calls.append(record)
+        if len(calls) % 3:
+            return record
+        return record | {"error": error, "windows": [], "setup": {}}
+
+    monkeypatch.setattr(drive, "run_cell", failing)
+    assert work.run(tmp_path / "out") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    failed = len(calls) // 3
+    assert f"Left out: {failed} failed runs: a window without" in text
+    assert f"Measured {len(calls) - failed} runs" in text
+
+    def refusing(*words: Any) -> dict[str, Any]:
+        refusal = {"status": 2, "text": "task 2: no PU left"}
+        return whole(*words) | {"error": refusal, "windows": [], "setup": None}
+
+    monkeypatch.setattr(drive, "run_cell", refusing)
+    with pytest.raises(Problem, match="no PU left") as caught:
+        simulated_refusal = Calibrate("model", "threads", 1, 20, 9.0, 0.0, 1, True)
+        simulated_refusal.run(tmp_path / "refused")
+    assert caught.value.status == 2
+
+
 def test_kept_and_recalled(home: Path) -> None:
     """By host, release, backend, mode and tasks, and for no other."""
     path = calibration.keep(KEPT)

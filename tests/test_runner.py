@@ -149,6 +149,7 @@ def test_dry_run(run_py: Run, tmp_path: Path) -> None:
         (("calibrate", "--backend", "kernl"), "kernl.*kernel model"),
         (("calibrate", "--inject", "0%"), "--inject.*0%"),
         (("calibrate", "--trials", "3"), "--trials.*'3'"),
+        (("calibrate", "--out", "bench"), "bench.*not empty"),
     ],
 )
 def test_wrong_words(run_py: Run, words: tuple[str, ...], named: str) -> None:
