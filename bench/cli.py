@@ -14,7 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import compare, doctor, drive, hold, kernel, report, reproduce, topo
+from bench import calibrate, compare, doctor, drive, hold, kernel, report, reproduce
+from bench import topo
+from bench.calibration import threshold_in
 from bench.plan import Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.sweep import Sweep, resumed
@@ -198,6 +200,48 @@ def add_reproduce(commands: Any) -> None:
     p.set_defaults(call=lambda a: reproduce.run(a.case, a.quick, a.out, a.quiet))
 
 
+def add_calibrate(commands: Any) -> None:
+    """`calibrate` and its flags."""
+    p = commands.add_parser(
+        "calibrate",
+        help="what is the smallest effect that this host can find, and how often",
+        description="The baseline against its clone: how often a difference is called,\n"
+        "and the smallest effect found 95 times in 100 for a given time.\n"
+        "Kept for later sweeps.",
+        epilog="examples:\n  ./run.py calibrate --quick\n"
+        "  ./run.py calibrate --backend kernel --inject 1.2% --max-time 300\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("--backend", default="model", metavar="B", help="kernel, model")
+    p.add_argument("--mode", default="threads", metavar="M", help="threads, processes")
+    p.add_argument("--tasks", type=whole(1, 65536), default=1, metavar="N")
+    p.add_argument("--trials", type=whole(20, 100000), default=200, metavar="N")
+    p.add_argument("--max-time", type=seconds, metavar="S", help="seconds in all (120)")
+    p.add_argument("--inject", metavar="P%%", help="add a known cost, and look for it")
+    p.add_argument("--quick", action="store_true", help="40 s")
+    p.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N")
+    p.add_argument("--out", type=Path, metavar="DIR", help="the results folder")
+    p.add_argument("-q", "--quiet", action="store_true")
+    p.set_defaults(call=calibrated)
+
+
+def calibrated(args: argparse.Namespace) -> int:
+    """./run.py calibrate."""
+    check_choice("--backend", [args.backend], ("kernel", "model"))
+    check_choice("--mode", [args.mode], ("threads", "processes"))
+    inject = parse_percent("--inject", args.inject) if args.inject else 0.0
+    seed = args.seed
+    if seed is None:
+        seed = random.SystemRandom().getrandbits(32)
+    work = calibrate.Calibrate(
+        *(args.backend, args.mode, args.tasks, args.trials),
+        args.max_time or (40.0 if args.quick else 120.0),
+        *(inject, seed, args.quiet),
+    )
+    name = time.strftime("calibrate-%Y%m%d-%H%M%S")
+    return work.run(args.out or Path("results") / name)
+
+
 def add_doctor(commands: Any) -> None:
     """`doctor` and its flags."""
     p = commands.add_parser(
@@ -244,7 +288,10 @@ def compared(args: argparse.Namespace) -> int:
     limit = args.fail_if_slower
     if limit is not None:
         limit = parse_percent("--fail-if-slower", limit)
-    text, status = compare.compare(args.folder, args.baseline, args.format, limit)
+    text, status = compare.compare(
+        *(args.folder, args.baseline, args.format, limit),
+        threshold_in(args.folder, args.baseline),
+    )
     print(text)
     return status
 
@@ -330,6 +377,7 @@ def parser() -> Parser:
     add_reproduce(commands)
     add_compare(commands)
     add_report(commands)
+    add_calibrate(commands)
     add_topo(commands)
     add_doctor(commands)
     kernel.add_parser(commands, lambda words: main(["sweep", *words]))

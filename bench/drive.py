@@ -10,11 +10,14 @@ import signal
 import subprocess
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.disturbance import disturbed, snapshot
 from bench.plan import Cell, Plan
 from bench.problem import COULD_NOT, INTERRUPTED, USAGE, Problem
+from bench.root import Root
 
 DRIVER = Path(__file__).resolve().parent.parent / "build" / "fdscale"
 GRACE = 5.0  # seconds that a driver told to stop has to clean up
@@ -163,9 +166,17 @@ def idle(windows: list[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def run_cell(
-    cell: Cell, variants: list[str], plan: Plan, run: int, blocks: int, seed: int
+    cell: Cell,
+    variants: list[str],
+    plan: Plan,
+    run: int,
+    blocks: int,
+    seed: int,
+    inject: float = 0.0,
 ) -> dict[str, Any]:
     """One run: the record that results.jsonl keeps.
+
+    inject is a cost added to the clones among the variants, as a fraction.
 
     A driver that fails gives a record with `error` and no windows: no number
     comes from a broken run.  Ctrl-C passes through, with the driver stopped.
@@ -173,10 +184,14 @@ def run_cell(
     words = command(cell, variants, plan, seed)
     if blocks:
         words += ["--windows", str(blocks)]
+    if inject:
+        words += ["--inject", f"{100 * inject:.6g}%"]
     begun = time.time()
     start = time.monotonic()
+    before = snapshot(Root())
     driver = Driver(words)
     stdout, stderr = driver.finish()
+    after = snapshot(Root())
     status = driver.process.returncode
     events = read_events(stdout)
     if status == INTERRUPTED:
@@ -197,6 +212,8 @@ def run_cell(
         "windows": [] if error else windows,
         "error": error,
         "recorded_ns": end[0]["recorded_ns"] if end and not error else 0,
+        "disturbed": disturbed(before, after),
+        "around": [asdict(before), asdict(after)],
         "seconds": time.monotonic() - start,
     }
 

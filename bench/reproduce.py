@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import summary
+from bench.calibration import Calibrations
 from bench.plan import CONFIG, Plan
 from bench.problem import DONE, USAGE, Problem
 from bench.store import load
@@ -73,7 +74,8 @@ def answer(name: str, case: dict[str, Any], quick: bool, out: Path, quiet: bool)
         status = work.collect(folder)
         worst = worst or status
         print("\n" + wrapped(why, ""))
-        results = summary.judge(load(folder), plan.baseline)
+        stored = Calibrations(work.host).threshold
+        results = summary.judge(load(folder), plan.baseline, stored)
         for result in results:
             print("\n".join(line(result)))
         seen += [r for r in results if case["ask"] in r.variants]

@@ -83,6 +83,7 @@ class Verdict:
     word: str
     ratio: Interval
     text: str
+    need: str = ""  # what would settle it: "12 s more"
 
     @property
     def settled(self) -> bool:
@@ -312,6 +313,14 @@ def describe(ratio: Interval) -> str:
     return f"{_signed(ratio.estimate, digits)} [{low}, {high}]"
 
 
+def difference(ratio: Interval, aa_threshold: float | None) -> str:
+    """The word for a difference that may be called, given runs enough; or ""."""
+    size = effect(ratio.estimate)
+    if ratio.excludes(1) and size > max(aa_threshold or 0, ROUNDING):
+        return "faster" if ratio.estimate > 1 else "slower"
+    return ""
+
+
 def verdict(
     ratio: Interval,
     aa_threshold: float | None,
@@ -334,12 +343,12 @@ def verdict(
     if aa_threshold is None:
         text += ", not calibrated here"
     if runs < min_runs or not ratio.known:
-        need = max(min_runs - runs, 1)
-        text += f"; at least {need} more {unit if need != 1 else unit[:-1]} needed"
-        return Verdict("inconclusive", ratio, f"inconclusive: {text}")
-    size = effect(ratio.estimate)
-    if ratio.excludes(1) and size > max(aa_threshold or 0, ROUNDING):
-        word = "faster" if ratio.estimate > 1 else "slower"
+        lacking = max(min_runs - runs, 1)
+        few = f"{lacking} more {unit if lacking != 1 else unit[:-1]}"
+        text += f"; at least {few} needed"
+        return Verdict("inconclusive", ratio, f"inconclusive: {text}", few)
+    word = difference(ratio, aa_threshold)
+    if word:
         return Verdict(word, ratio, f"{word}: {text}")
     beyond = max(effect(ratio.low), effect(ratio.high), aa_threshold or 0)
     if beyond <= margin:
@@ -351,12 +360,15 @@ def verdict(
         text += f"; A/A alone gives up to {100 * (aa_threshold or 0):.1f}% here"
     more = more_runs(ratio, aa_threshold, margin)
     if more is None:
+        need = f"over {MAX_RUNS} {unit}"
         text += f"; not settled by {MAX_RUNS} {unit}"
     elif run_seconds is None:
-        text += f"; about {more} more {unit if more != 1 else unit[:-1]} would do"
+        need = f"{more} more {unit if more != 1 else unit[:-1]}"
+        text += f"; about {need} would do"
     else:
-        text += f"; about {math.ceil(more * run_seconds)} s more would do"
-    return Verdict("inconclusive", ratio, f"inconclusive: {text}")
+        need = f"{math.ceil(more * run_seconds)} s more"
+        text += f"; about {need} would do"
+    return Verdict("inconclusive", ratio, f"inconclusive: {text}", need)
 
 
 def boots_verdict(
@@ -396,16 +408,22 @@ def aa_quantile(ratios: Numbers, level: float = 0.95) -> float:
 
 
 def aa_threshold(run_ratios: Numbers, runs: int, level: float = 0.95) -> float:
-    """The same at any number of runs, from the ratios of single A/A runs.
+    """The same at any number of runs, from the ratios of single A/A runs."""
+    bias = float(np.mean(_logs(run_ratios)))
+    return aa_bound(bias, spread(run_ratios), runs, level)
+
+
+def aa_bound(bias: float, run_spread: float, runs: int, level: float = 0.95) -> float:
+    """aa_threshold from the mean and the spread of the logs of A/A's run ratios.
 
     Normal theory on logs: a bias that does not go away (code placement is one) and a
     spread that shrinks with the root of the runs; |effect| is then folded normal.
     """
-    bias = abs(float(np.mean(_logs(run_ratios))))
-    error = spread(run_ratios) / math.sqrt(runs)
+    error = run_spread / math.sqrt(runs)
     if error <= 0:
-        return math.expm1(bias)
-    return math.expm1(float(stats.foldnorm.ppf(level, bias / error, scale=error)))
+        return math.expm1(abs(bias))
+    at = stats.foldnorm.ppf(level, abs(bias) / error, scale=error)
+    return math.expm1(float(at))
 
 
 def minimal_effect(

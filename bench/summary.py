@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,6 +17,10 @@ WIDTH = 80
 ACROSS = 4  # variants side by side
 COLUMN = 18
 CLONE = "#clone"  # the baseline compiled a second time: A/A
+
+
+# What A/A stays below here, of a cell at a number of runs, as calibrated; None: not.
+Stored = Callable[[Cell, int], float | None]
 
 
 @dataclass
@@ -46,6 +50,7 @@ class CellResult:
     threshold: float | None  # the effect that A/A stays below; None: not measured
     variants: dict[str, Judged] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    disturbed: list[str] = field(default_factory=list)  # why, one for each such run
 
 
 def by_cell(records: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]]]:
@@ -118,9 +123,15 @@ def judge_variant(
 
 
 def judge_cell(
-    cell: Cell, runs: list[dict[str, Any]], baseline: str = ""
+    cell: Cell,
+    runs: list[dict[str, Any]],
+    baseline: str = "",
+    stored: Stored | None = None,
 ) -> CellResult:
-    """All variants of a cell against its baseline (else its first variant)."""
+    """All variants of a cell against its baseline (else its first variant).
+
+    Where no clone was in the blocks, stored says what A/A stays below.
+    """
     good = [r for r in runs if not r["error"] and r["windows"]]
     counts = Counter(r["error"]["text"] for r in runs if r["error"])
     failures = [f"{t} ({n} runs)" if n > 1 else t for t, n in counts.items()]
@@ -129,17 +140,25 @@ def judge_cell(
     seconds = sum(r["seconds"] for r in runs)
     fdsize = good[0]["setup"]["fdsize"] if good else 0
     threshold = aa_threshold(good, chosen)
+    if threshold is None and stored and len(variants) > 1:
+        threshold = stored(cell, len(good))
     result = CellResult(
         cell, chosen, len(good), seconds, fdsize, threshold, failures=failures
     )
+    reasons = [r.get("disturbed", []) for r in good]
+    result.disturbed = ["; ".join(why) for why in reasons if why]
     for variant in variants:
         result.variants[variant] = judge_variant(good, variant, chosen, threshold)
     return result
 
 
-def judge(records: Iterable[dict[str, Any]], baseline: str = "") -> list[CellResult]:
+def judge(
+    records: Iterable[dict[str, Any]], baseline: str = "", stored: Stored | None = None
+) -> list[CellResult]:
     """Every cell, in the order of its group and then of its tasks."""
-    results = [judge_cell(c, runs, baseline) for c, runs in by_cell(records).items()]
+    results = [
+        judge_cell(c, runs, baseline, stored) for c, runs in by_cell(records).items()
+    ]
     return sorted(results, key=lambda r: (str(r.cell.group()), r.cell.tasks))
 
 
@@ -196,6 +215,7 @@ def rows(result: CellResult, names: list[str]) -> list[str]:
         [human(j.rate.estimate) + percent(j.rate) if j else "-" for j in judged],
         [ratio_text(j.ratio) if j else "" for j in judged],
         [short_word(j, result.runs) if j else "" for j in judged],
+        [j.verdict.need if j and j.verdict else "" for j in judged],
     ]
     if result.cell.tasks > 1:
         lines.append(
@@ -206,9 +226,10 @@ def rows(result: CellResult, names: list[str]) -> list[str]:
                 for j in judged
             ]
         )
-    heads = [str(result.cell.tasks), "ratio", "", "tasks"]
+    heads = [str(result.cell.tasks), "ratio", "", "needs", "tasks"]
     if result.threshold is not None:
-        beyond = f"below {100 * result.threshold:.1f}%"
+        percents = 100 * result.threshold
+        beyond = f"below {percents:.1f}%" if percents < stats.WILD else "tells nothing"
         lines[2][0] = f"A/A {beyond}" if names[0] == result.baseline else ""
     return [
         f"{head:>6}" + "".join(f"{text:>{COLUMN}}" for text in line).rstrip()
@@ -241,6 +262,8 @@ def table(group: Cell, results: list[CellResult]) -> str:
         for result in done:
             lines += rows(result, shown)
         first = False
+    spent = [f"{r.cell.tasks}: {r.seconds:.1f} s" for r in results]
+    lines.append(wrapped("  cost by tasks: " + ", ".join(spent), "    "))
     return "\n".join(lines)
 
 
@@ -284,6 +307,9 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
                     "Windows in two heaps: no one number tells it",
                     f"{variant} in {name}",
                 )
+        if r.disturbed:
+            share = f"{len(r.disturbed)} of {r.runs} in {name} ({r.disturbed[0]})"
+            note("Runs that were disturbed (kept)", share)
         disturbed = sum(j.disturbed for j in r.variants.values())
         skewed = sum(j.skewed for j in r.variants.values())
         redone = sum(j.redone for j in r.variants.values())
@@ -324,10 +350,22 @@ def comparisons(results: list[CellResult]) -> str:
         return f"No comparison: {why} (the kernel backend has the running form only)."
     excluding = sum(ratio.excludes(1) for ratio in made)
     chance = stats.expected_false(len(made))
-    return (
+    text = (
         f"{len(made)} comparisons; {excluding} intervals exclude 1, about "
         f"{chance:.1f} would by chance alone."
     )
+    called = Counter(
+        j.verdict.word
+        for r in results
+        for name, j in r.variants.items()
+        if j.verdict and not name.endswith(CLONE)
+    )
+    if called["faster"] and called["slower"]:
+        text += (
+            f" {called['faster']} faster, {called['slower']} slower: no mean of them "
+            "is an answer."
+        )
+    return text
 
 
 LEGEND = (
@@ -335,7 +373,8 @@ LEGEND = (
     "the first column's variant with its interval, the verdict, and the tasks' "
     "shares: least..most busy (1 is fair) and Jain's index. 'A/A below X': the "
     "baseline and a second copy of itself, in the same blocks, differ by less than "
-    "X 95 times in 100; no smaller difference is called."
+    "X 95 times in 100 (else as calibrated); no smaller difference is called. "
+    "'needs': what would settle it."
 )
 
 
@@ -346,10 +385,14 @@ def summary(
     planned_runs: int,
     baseline: str = "",
     wall: float = 0.0,
+    stored: Stored | None = None,
 ) -> str:
-    """The whole summary, 80 columns, fit for a mail."""
-    results = judge(records, baseline)
-    parts = [f"{host['machine']}\nkernel {host['kernel']}", wrapped(LEGEND, "")]
+    """The whole summary, 80 columns, fit for a mail; host has what stands on top."""
+    results = judge(records, baseline, stored)
+    top = f"{host['machine']}\nkernel {host['kernel']}"
+    if host.get("resolves"):
+        top += "\n" + wrapped(host["resolves"])
+    parts = [top, wrapped(LEGEND, "")]
     for group, cells in groups(results).items():
         if any(r.variants for r in cells):
             parts.append(table(group, cells))
@@ -399,12 +442,14 @@ def as_json(
                 "aa_threshold": r.threshold,
                 "seconds": r.seconds,
                 "failures": r.failures,
+                "disturbed_runs": r.disturbed,
                 "variants": {
                     name: {
                         "rate": interval(j.rate),
                         "ratio": interval(j.ratio),
                         "verdict": j.verdict.word if j.verdict else None,
                         "text": j.verdict.text if j.verdict else None,
+                        "need": (j.verdict.need or None) if j.verdict else None,
                         "fairness": asdict(j.fairness),
                         "windows": j.windows,
                         "disturbed": j.disturbed,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import drive, figures, stats, summary
+from bench.calibration import Calibrations
 from bench.host import load_host, read_host
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
@@ -201,12 +202,13 @@ class Sweep:
         so_far = summary.human(interval.estimate) + summary.percent(interval)
         return f"{so_far} {cell}"
 
-    def host_line(self, host: dict[str, Any]) -> dict[str, str]:
+    def host_line(self, host: dict[str, Any], known: Calibrations) -> dict[str, str]:
         """What titles say of the machine."""
         pus = self.topology["pus"]
         return {
             "machine": f"{host['cpu']['model'] or 'unknown CPU'}, {pus} PUs",
             "kernel": f"{self.listing['release']} ({self.listing['kernel']})",
+            "resolves": known.resolves(self.cells),
         }
 
     def collect(self, out: Path, resume: bool = False) -> int:
@@ -229,8 +231,10 @@ class Sweep:
     def run(self, out: Path, as_json: bool = False, resume: bool = False) -> int:
         """Measure, draw, summarise; the exit status."""
         status = self.collect(out, resume)
-        line = self.host_line(self.host)
-        results = summary.judge(self.records, self.plan.baseline)
+        known = Calibrations(self.host)
+        line = self.host_line(self.host, known)
+        base = self.plan.baseline
+        results = summary.judge(self.records, base, known.threshold)
         title = f"{line['machine']}, kernel {line['kernel']}"
         trouble = None
         try:
@@ -239,7 +243,8 @@ class Sweep:
             trouble = problem
         wall = time.monotonic() - self.begun
         text = summary.summary(
-            self.records, line, self.cells, self.plan.runs, self.plan.baseline, wall
+            *(self.records, line, self.cells, self.plan.runs, base, wall),
+            known.threshold,
         )
         write_whole(out / "summary.txt", text)
         if as_json:

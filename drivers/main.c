@@ -60,6 +60,7 @@ static const char run_usage[] =
 	"  --tmpdir D                where the tasks' files are ($TMPDIR, "
 	"/tmp)\n"
 	"  --oversubscribe           more tasks than PUs: go round again\n"
+	"  --inject PERCENT          time added to clones, to be found\n"
 	"  --json                    one object a line on stdout\n"
 	"\n"
 	"  fdscale run dup-close --tasks 2 --mode processes --json\n"

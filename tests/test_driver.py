@@ -51,6 +51,34 @@ def test_run_events(fdscale: Run, workload: str, backend: str, mode: str) -> Non
     assert end["recorded_ns"] == sum(w["ns"] for w in windows)
 
 
+@pytest.mark.parametrize("workload", ["dup-close", "dup2-churn"])
+@pytest.mark.parametrize("backend", ["kernel", "model"])
+def test_injected_time_is_the_clones(fdscale: Run, workload: str, backend: str) -> None:
+    """A clone spins for its share of every window, and nothing else does."""
+    name = "merged-6.13"
+    if backend == "kernel":
+        name = json.loads(fdscale("list", "--json").stdout)["kernel"]
+    words = ("run", workload, "--backend", backend, "--json", "--inject", "25%")
+    clone = f"{name}#clone"
+    setup, *windows, _ = events(fdscale(*words, "--variant", f"{name},{clone}", *SHORT))
+    assert setup["inject"] == 0.25
+    for window in windows:
+        if window["variant"] == clone:
+            # A fifth of the whole is 25% of the rest; 1 us may be owed at the end.
+            enough = 0.2 * window["ns"] - 1000
+            assert window["injected_ns"] >= enough or window["skewed"]
+        else:
+            assert window["injected_ns"] == 0
+
+
+def test_injection_needs_a_clone(fdscale: Run) -> None:
+    """Else it would be measured, found to be nothing, and believed."""
+    done = fdscale("run", "dup-close", "--inject", "1.2%")
+    assert done.returncode == 2 and "#clone" in done.stderr
+    done = fdscale("run", "dup-close", "--inject", "a lot")
+    assert done.returncode == 2 and "'a lot'" in done.stderr
+
+
 @pytest.mark.parametrize("kind", ["own", "shared", "null", "dirs"])
 @pytest.mark.parametrize("mode", ["threads", "processes"])
 def test_open_close_files(fdscale: Run, tmp_path: Path, kind: str, mode: str) -> None:

@@ -39,6 +39,9 @@ def test_quick_sweep(run_py: Run, tmp_path: Path) -> None:
     assert records[0]["type"] == "plan" and records[0]["plan"]["quick"]
     for record in records[1:]:
         assert record["error"] is None
+        assert isinstance(record["disturbed"], list)
+        before, after = record["around"]
+        assert after["time"] - before["time"] <= record["seconds"] + 1
         assert record["setup"]["fdsize"] == (record["cell"]["table_size"] or 64)
     figures = {p.name for p in (out / "figures").iterdir()}
     stems = {name.rsplit(".", 1)[0] for name in figures}
@@ -176,6 +179,10 @@ def test_dry_run(run_py: Run, tmp_path: Path) -> None:
         (("sweep", "--out", "/proc/nowhere"), "/proc/nowhere"),
         (("sweep", "--out", "bench"), "bench.*not empty"),
         (("reproduce", "kara-first-65"), "kara-first-65.*kara-first-64"),
+        (("calibrate", "--backend", "kernl"), "kernl.*kernel model"),
+        (("calibrate", "--inject", "0%"), "--inject.*0%"),
+        (("calibrate", "--trials", "3"), "--trials.*'3'"),
+        (("calibrate", "--out", "bench"), "bench.*not empty"),
     ],
 )
 def test_wrong_words(run_py: Run, words: tuple[str, ...], named: str) -> None:
@@ -226,7 +233,14 @@ def test_driver_missing_or_without_its_library(run_py: Run, tmp_path: Path) -> N
 
 def test_help_fits_80_columns(run_py: Run) -> None:
     """Each command's, with examples."""
-    for words in ((), ("sweep",), ("reproduce",), ("topo",), ("doctor",)):
+    for words in (
+        (),
+        ("sweep",),
+        ("reproduce",),
+        ("topo",),
+        ("doctor",),
+        ("calibrate",),
+    ):
         done = run_py(*words, "--help", env={"COLUMNS": "80"})
         assert done.returncode == 0
         assert not [line for line in done.stdout.splitlines() if len(line) > 80]

@@ -172,3 +172,42 @@ def test_long_names_stay_apart() -> None:
 def test_human(rate: float, text: str) -> None:
     """Four digits."""
     assert summary.human(rate) == text
+
+
+def test_disturbed_runs_are_kept_and_marked() -> None:
+    """Both count; one is named with its reason."""
+    quiet, noisy = run(0, 1000, 1100), run(1, 1000, 1100)
+    quiet["disturbed"] = []
+    noisy["disturbed"] = ["others worked for 1.50 CPUs", "throttle counts rose by 3"]
+    (result,) = summary.judge([quiet, noisy])
+    assert result.runs == 2
+    text = " ".join(summary.summary([quiet, noisy], HOST, [CELL], 2).split())
+    assert "Runs that were disturbed (kept): 1 of 2 in dup-close" in text
+    assert "(others worked for 1.50 CPUs; throttle counts rose by 3)" in text
+
+
+def test_the_table_says_what_is_needed_and_what_was_spent() -> None:
+    """Ratios of 1.0 and 1.2 in turn: the mean is known to no better than 8%."""
+    runs = [run(i, 1000, 1000 + 200 * (i % 2)) for i in range(6)]
+    (result,) = summary.judge(runs)
+    verdict = result.variants["fast"].verdict
+    assert verdict and verdict.word == "inconclusive"
+    table = summary.table(CELL.group(), [result])
+    (needs,) = [line for line in table.splitlines() if line.startswith(" needs")]
+    seconds = needs.split()[1]
+    assert needs.split()[1:] == [seconds, "s", "more"] and int(seconds) > 0
+    assert f"about {seconds} s more would do" in verdict.text
+    assert "cost by tasks: 2: 0.6 s" in table
+    few = summary.table(CELL.group(), summary.judge(runs[:3]))
+    assert "2 more runs" in few
+
+
+def test_opposite_signs_are_told_apart() -> None:
+    """One cell faster, one slower: counted, never averaged."""
+    other = Cell("open-close", "model", "low:64", "compact", "threads", 2, (), 256)
+    runs = [run(i, 1000 + i, 1500) for i in range(5)]
+    runs += [run(i, 1500, 1000 + i, other) for i in range(5)]
+    text = " ".join(summary.summary(runs, HOST, [CELL, other], 5).split())
+    assert "1 faster, 1 slower: no mean of them" in text
+    alone = summary.summary(runs[:5], HOST, [CELL], 5)
+    assert "no mean of them" not in alone

@@ -264,11 +264,13 @@ static void collect(struct coordinator *c, uint64_t from, uint64_t until)
 	uint64_t sum = 0, latest = 0;
 
 	w->switches = 0;
+	w->injected = 0;
 	for (unsigned int i = 0; i < c->run->tasks; i++) {
 		const struct slot *slot = slot_of(c->slots, i);
 
 		w->ops[i] = slot->ops;
 		w->switches += slot->switches;
+		w->injected += slot->injected;
 		sum += slot->ops;
 		if (slot->started > latest)
 			latest = slot->started;
@@ -277,6 +279,14 @@ static void collect(struct coordinator *c, uint64_t from, uint64_t until)
 	w->ns = until - from;
 	w->skew_ns = latest - c->shared->start;
 	w->rate = sum * 1e9 / w->ns;
+}
+
+static int set_variant(struct coordinator *c, unsigned int variant,
+		       struct problem *p)
+{
+	c->shared->variant = variant;
+	c->shared->inject = c->run->clone[variant] ? c->run->inject : 0;
+	return kswitch_set(&c->kswitch, c->run->variant_names[variant], p);
 }
 
 /*
@@ -294,11 +304,9 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 	for (unsigned int redone = 0;; redone++) {
 		int status;
 
-		status = kswitch_set(&c->kswitch,
-				     c->run->variant_names[variant], p);
+		status = set_variant(c, variant, p);
 		if (status)
 			return status;
-		sh->variant = variant;
 		sh->start = clock_ns() + c->lead;
 		sh->from = sh->start + settle;
 		sh->until = sh->from + ns;
@@ -334,10 +342,9 @@ static int measure_turns(struct coordinator *c, unsigned int variant,
 	status = start_tasks(c, p);
 	if (status)
 		return status;
-	status = kswitch_set(&c->kswitch, c->run->variant_names[variant], p);
+	status = set_variant(c, variant, p);
 	if (status)
 		return status;
-	sh->variant = variant;
 	sh->start = clock_ns() + c->lead;
 	post(c, ORDER_TURNS);
 	status = wait_done(c, 0, p);

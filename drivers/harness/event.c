@@ -148,6 +148,7 @@ void event_setup(const struct run *run, const struct shared *shared,
 				    *shared->table ? json_string(shared->table)
 						   : json_true());
 	}
+	json_object_set_new(event, "inject", json_real(run->inject));
 	json_line(event);
 }
 
@@ -166,11 +167,12 @@ void event_window(const struct run *run, const struct window *w,
 	for (unsigned int i = 0; i < run->tasks; i++)
 		json_array_append_new(ops, json_integer(w->ops[i]));
 	json_line(json_pack(
-		"{ss ss sI sI so sf sI sI sb sI}", "event", "window", "variant",
-		run->variant_names[v], "block", (json_int_t)w->block, "ns",
-		(json_int_t)w->ns, "ops", ops, "rate", w->rate, "skew_ns",
+		"{ss ss sI sI so sf sI sI sb sI sI}", "event", "window",
+		"variant", run->variant_names[v], "block", (json_int_t)w->block,
+		"ns", (json_int_t)w->ns, "ops", ops, "rate", w->rate, "skew_ns",
 		(json_int_t)w->skew_ns, "redone", (json_int_t)w->redone,
-		"skewed", w->skewed, "switches", (json_int_t)w->switches));
+		"skewed", w->skewed, "switches", (json_int_t)w->switches,
+		"injected_ns", (json_int_t)w->injected));
 }
 
 const char *remedy(int error)

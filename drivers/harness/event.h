@@ -22,6 +22,7 @@ struct window {
 	unsigned int redone; /* times it was done again */
 	bool skewed;	     /* the start was more than 1% apart */
 	uint64_t switches;   /* involuntary, all tasks */
+	uint64_t injected;   /* ns that all tasks spun after --inject */
 	uint64_t *ops;	     /* per task */
 	double rate;	     /* operations a second */
 };

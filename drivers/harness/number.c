@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 int number_parse(const char *what, const char *text, uint64_t least,
 		 uint64_t most, uint64_t *out, struct problem *p)
@@ -20,5 +21,23 @@ int number_parse(const char *what, const char *text, uint64_t least,
 				   "%s: '%s' is not a whole number from "
 				   "%" PRIu64 " to %" PRIu64,
 				   what, text, least, most);
+	return DONE;
+}
+
+int number_percent(const char *what, const char *text, double *out,
+		   struct problem *p)
+{
+	char *end;
+
+	*out = strtod(text, &end) / 100;
+	/* strtod() takes blanks, signs, "inf" and hexadecimal. */
+	if (strspn(text, "0123456789.") != (size_t)(end - text) ||
+	    end == text || strcmp(*end == '%' ? end + 1 : end, "") ||
+	    !(*out > 0 && *out <= 1))
+		return problem_set(
+			p, USAGE,
+			"%s: '%s' is not a percentage such as 1.2%%, "
+			"above 0 and up to 100%%",
+			what, text);
 	return DONE;
 }

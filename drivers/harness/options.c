@@ -32,6 +32,7 @@ enum {
 	OPT_LOCK,
 	OPT_THINK,
 	OPT_OVERSUBSCRIBE,
+	OPT_INJECT,
 	OPT_JSON,
 	OPT_HELP,
 	OPT_WORKLOAD,
@@ -55,6 +56,7 @@ static const struct option common[] = {
 	{"lock", required_argument, NULL, OPT_LOCK},
 	{"think", required_argument, NULL, OPT_THINK},
 	{"oversubscribe", no_argument, NULL, OPT_OVERSUBSCRIBE},
+	{"inject", required_argument, NULL, OPT_INJECT},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"help", no_argument, NULL, OPT_HELP},
 };
@@ -199,13 +201,12 @@ static char *base_name(const char *name, bool *clone)
 static int resolve_variant(struct run *run, unsigned int i, struct problem *p)
 {
 	const char *name = run->variant_names[i];
-	bool clone;
-	char *base = base_name(name, &clone);
+	char *base = base_name(name, &run->clone[i]);
 	const struct variant *v;
 	int status = DONE;
 
 	p->text[0] = '\0';
-	v = variant_find(base, run->lock, clone, p);
+	v = variant_find(base, run->lock, run->clone[i], p);
 	if (run->backend == BACKEND_MODEL) {
 		run->model_variants[i] = v;
 		if (!v)
@@ -235,6 +236,14 @@ static int resolve_variant(struct run *run, unsigned int i, struct problem *p)
 	return status;
 }
 
+static bool any_clone(const struct run *run)
+{
+	for (unsigned int i = 0; i < run->variants; i++)
+		if (run->clone[i])
+			return true;
+	return false;
+}
+
 static int resolve_variants(struct run *run, char *text, struct problem *p)
 {
 	int status;
@@ -246,6 +255,10 @@ static int resolve_variants(struct run *run, char *text, struct problem *p)
 	status = split_variants(run, text, p);
 	for (unsigned int i = 0; !status && i < run->variants; i++)
 		status = resolve_variant(run, i, p);
+	if (!status && run->inject > 0 && !any_clone(run))
+		status = problem_set(p, USAGE,
+				     "--inject slows clones: name one, as in "
+				     "--variant V,V#clone");
 	return status;
 }
 
@@ -359,6 +372,8 @@ static int take(struct run *run, int opt, const char *arg, char **variants,
 	case OPT_OVERSUBSCRIBE:
 		run->oversubscribe = true;
 		break;
+	case OPT_INJECT:
+		return number_percent("--inject", arg, &run->inject, p);
 	case OPT_JSON:
 		run->json = true;
 		break;

@@ -21,6 +21,8 @@ struct run {
 	unsigned int variants;
 	const char *variant_names[VARIANTS_MAX];
 	const struct variant *model_variants[VARIANTS_MAX];
+	bool clone[VARIANTS_MAX]; /* a second copy of a variant: "#clone" */
+	double inject; /* time added to clones, over what they took; or 0 */
 	unsigned int tasks;
 	const char *place;
 	const char *core_kind; /* "P", "E" or NULL: all */

@@ -22,6 +22,7 @@ struct slot {
 	uint64_t finished; /* ns */
 	uint64_t ops;	   /* inside the interval common to all */
 	uint64_t switches; /* involuntary, during the window */
+	uint64_t injected; /* ns spun after --inject, start to finish */
 	int error;	   /* errno of the call that failed, or 0 */
 	char call[32];
 	int pu; /* where it found itself, by getcpu */
@@ -38,6 +39,7 @@ struct shared {
 	_Alignas(64) atomic_uint sequence; /* futex: one more for each order */
 	enum order order;
 	unsigned int variant;
+	double inject;	/* the variant's share: 0 for what is no clone */
 	uint64_t start; /* ns: all spin to here */
 	uint64_t from;	/* recorded from here ... */
 	uint64_t until; /* ... to here */

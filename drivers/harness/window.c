@@ -23,6 +23,28 @@ static void wait_for_start(uint64_t start)
 }
 
 /*
+ * Add a known cost: spin for sh->inject times what the operations took since
+ * @since.  What was spun too long (the clock is read only so often) is owed by
+ * the next call, up to @owed_most: a spin that lost its CPU is not made up for.
+ * Returns when it ended.
+ */
+static uint64_t spin(struct task *t, const struct shared *sh, uint64_t since,
+		     uint64_t now)
+{
+	const double owed_most = 1000; /* ns */
+	uint64_t ended = now;
+
+	t->owed += sh->inject * (double)(now - since);
+	while ((double)(ended - now) < t->owed)
+		ended = clock_ns();
+	t->owed -= (double)(ended - now);
+	if (t->owed < -owed_most)
+		t->owed = -owed_most;
+	t->slot->injected += ended - now;
+	return ended;
+}
+
+/*
  * One window.  Operations are counted at looks at the clock, a batch apart;
  * those completed by a given moment lie between two looks.
  */
@@ -35,6 +57,8 @@ void window_run(struct task *t, const struct shared *sh)
 	struct slot *slot = t->slot;
 
 	slot->ops = 0;
+	slot->injected = 0;
+	t->owed = 0;
 	wait_for_start(sh->start);
 	last = slot->started = clock_ns();
 	do {
@@ -43,6 +67,8 @@ void window_run(struct task *t, const struct shared *sh)
 		n += batch;
 		previous = last;
 		last = clock_ns();
+		if (unlikely(sh->inject > 0))
+			last = spin(t, sh, previous, last);
 	} while (last < from);
 	at_from = ops_at(from, previous, n - batch, last, n);
 	while (last < until) {
@@ -51,6 +77,8 @@ void window_run(struct task *t, const struct shared *sh)
 		n += batch;
 		previous = last;
 		last = clock_ns();
+		if (unlikely(sh->inject > 0))
+			last = spin(t, sh, previous, last);
 	}
 	slot->finished = last;
 	slot->ops = ops_at(until, previous, n - batch, last, n) - at_from;
@@ -69,10 +97,14 @@ void turns_run(struct task *t, const struct shared *sh)
 	struct slot *slot = t->slot;
 
 	slot->ops = 0;
+	slot->injected = 0;
+	t->owed = 0;
 	wait_for_start(sh->start);
 	slot->started = clock_ns();
 	if (t->run->workload->operate(t, n))
 		return;
 	slot->finished = clock_ns();
+	if (unlikely(sh->inject > 0))
+		slot->finished = spin(t, sh, slot->started, slot->finished);
 	slot->ops = n;
 }

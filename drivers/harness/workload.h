@@ -62,6 +62,7 @@ struct task {
 	struct slot *slot;
 	struct files_task *handles; /* model: one a variant */
 	uint64_t *batch; /* operations between two looks at the clock */
+	double owed;	 /* ns of --inject that are still to be spun */
 };
 
 enum workload_flags {

@@ -61,6 +61,26 @@ static void operations_between_two_looks(void **state)
 	assert_int_equal(ops_at(9000, 1000, 100, 2000, 200), 200);
 }
 
+static void percentages(void **state)
+{
+	static const char *const wrong[] = {
+		"",    "%",	"0",	"0%",  "-1%", "+1%", "1.2x",  "1.2%%",
+		"inf", "0x1p3", "101%", " 1%", "1 %", ".",   "1.2.3",
+	};
+	struct problem p;
+	double share;
+
+	(void)state;
+	assert_int_equal(number_percent("--inject", "1.2%", &share, &p), DONE);
+	assert_true(share == 1.2 / 100);
+	assert_int_equal(number_percent("--inject", "100", &share, &p), DONE);
+	assert_true(share == 1);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(
+			number_percent("--inject", wrong[i], &share, &p),
+			USAGE);
+}
+
 static void kernels_by_their_release(void **state)
 {
 	static const char *const cases[][2] = {
@@ -229,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_strict),
 		cmocka_unit_test(operations_between_two_looks),
+		cmocka_unit_test(percentages),
 		cmocka_unit_test(kernels_by_their_release),
 		cmocka_unit_test(orders_are_permutations),
 		cmocka_unit_test(holds_are_parsed),
