@@ -438,7 +438,7 @@ def test_rates_far_apart_get_a_logarithmic_axis(tmp_path: Path) -> None:
     """On a linear one, all that is at the second place would lie on the line at 0."""
     points = [(1.0, 50e6, 49e6, 51e6), (2.0, 1e6, 0.9e6, 1.1e6)]
     for factor, named in ((1.0, "(logarithmic)"), (10.0, "operations a second")):
-        steep = [
+        steep: list[plot.Point] = [
             (x, y * (factor if x == 2 else 1), None, None) for x, y, _, _ in points
         ]
         base = tmp_path / f"steep-{factor:.0f}"
