@@ -79,7 +79,7 @@ def shape(value: Any) -> Any:
     name, whether a number is negative.  Lines of one shape are right or wrong alike."""
     if isinstance(value, dict):
         return frozenset(
-            (k, v if k in JUDGED and isinstance(v, str | int) else shape(v))
+            (k, (type(v), v) if k in JUDGED and isinstance(v, str | int) else shape(v))
             for k, v in value.items()
         )
     if isinstance(value, list):
