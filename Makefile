@@ -61,7 +61,8 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
 all: $(BUILD)/fdscale
 
-$(BUILD)/fdscale: $(BUILD)/drivers/main.o $(BUILD)/drivers/look.o $(LIB_OBJS) $(WORKLOAD_OBJS)
+$(BUILD)/fdscale: $(BUILD)/drivers/main.o $(BUILD)/drivers/look.o $(BUILD)/drivers/dry_run.o \
+		$(LIB_OBJS) $(WORKLOAD_OBJS)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
 

@@ -162,8 +162,7 @@ def plan_from(args: argparse.Namespace) -> Plan:
         plan.table_size = [args.table_size]
     if args.precision is not None:
         plan.precision = parse_percent("--precision", args.precision)
-        if not plan.max_time:
-            plan.max_time = 600.0
+        plan.bound()
     check_choice("--backend", plan.backend, ("kernel", "model"))
     check_choice("--mode", plan.mode, ("threads", "processes"))
     if args.seed is None and not plan.seed:
@@ -178,8 +177,9 @@ def sweep(args: argparse.Namespace) -> int:
         return work.run(args.resume, args.json, resume=True)
     work = Sweep(plan_from(args), args.quiet, args.verbose)
     if args.dry_run:
-        print(work.dry_run())
-        return DONE
+        text, status = work.dry_run(args.json)
+        print(text)
+        return status
     out = args.out or Path("results") / time.strftime("%Y%m%d-%H%M%S")
     return work.run(out, args.json)
 

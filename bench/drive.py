@@ -109,6 +109,25 @@ class Driver:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def check(commands: list[list[str]]) -> list[dict[str, Any]]:
+    """What the driver would say to each command line: {"ok": true}, or its refusal.
+
+    One process, which measures nothing; it obeys HWLOC_XMLFILE, HWLOC_SYNTHETIC.
+    """
+    done = subprocess.run(
+        [driver_path(), "run", "--dry-run"],
+        input="".join(json.dumps(words[1:]) + "\n" for words in commands),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode or len(answers) != len(commands):
+        text = done.stderr.strip().removeprefix("fdscale: ") or "ended early"
+        raise Problem(COULD_NOT, f"{driver_path()} run --dry-run: {text}")
+    return answers
+
+
 def read_events(stdout: str) -> list[dict[str, Any]]:
     """The driver's lines; what it was writing when it died is left out."""
     events = []

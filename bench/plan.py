@@ -90,6 +90,11 @@ class Plan:
     quick: bool = False
     seed: int = 0
 
+    def bound(self) -> None:
+        """--precision goes on until it is reached, or for ten minutes."""
+        if self.precision and not self.max_time:
+            self.max_time = 600.0
+
     def quicken(self) -> "Plan":
         """--quick: five runs of short windows, 42 s in all, figures besides."""
         self.quick = True
@@ -140,6 +145,7 @@ def load_plan(path: Path) -> Plan:
     if "precision" in data:
         data["precision"] = parse_percent("precision", data["precision"])
     plan = Plan(**data)
+    plan.bound()
     return plan.quicken() if quick else plan
 
 

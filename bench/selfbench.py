@@ -79,8 +79,30 @@ def quick_sweep() -> None:
     )
 
 
+def planning() -> None:
+    """10,000 cells and more, each checked by the driver as it would start."""
+    counts = ",".join(map(str, range(1, 517)))
+    words = ["sweep", "--dry-run", "--json", "--workload", "dup-close"]
+    words += ["--tasks", counts, "--place", "compact,scatter"]
+    words += ["--hold", "none,low:64,low:200"]
+    machine = "pack:2 group:3 [numa] l3:1 core:43 pu:2(indexes=2*258:1*2)"
+    begun = time.monotonic()
+    done = subprocess.run(
+        [ROOT / "run.py", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"HWLOC_SYNTHETIC": machine},
+    )
+    took = time.monotonic() - begun
+    cells = len(json.loads(done.stdout)["cells"])
+    print("sweep --dry-run on 516 PUs (wanted: 10,000 cells under 2 s)")
+    print(f"  {cells} cells in {took:.2f} s: {10_000 * took / cells:.2f} s for 10,000")
+
+
 PARTS: dict[str, Callable[[], None]] = {
     "loop": loop,
+    "planning": planning,
     "start-up": start_up,
     "churn": modelbench.churn,
     "low64": modelbench.low_64,

@@ -8,11 +8,15 @@ import fcntl
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import jsonschema
+
+from bench.plan import CONFIG
 from bench.problem import COULD_NOT, USAGE, Problem
 
 RESULTS = "results.jsonl"
+SCHEMA = 1  # of a line
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -80,10 +84,67 @@ class Store:
             pass  # a full disk: add() has said so
 
 
-def load(folder: Path) -> list[dict[str, Any]]:
-    """The runs of a results folder; a torn last line is set aside.
+JUDGED = frozenset({"schema", "type", "backend", "mode"})  # keys of enum and const
 
-    Raises Problem(USAGE) naming the file, and the line where one is not ours.
+
+def shape(value: Any) -> Any:
+    """All that result.json can tell of a value: keys, types, the words it judges by
+    name, whether a number is negative.  Lines of one shape are right or wrong alike."""
+    if isinstance(value, dict):
+        return frozenset(
+            (k, (type(v), v) if k in JUDGED and isinstance(v, str | int) else shape(v))
+            for k, v in value.items()
+        )
+    if isinstance(value, list):
+        kinds = set(map(type, value))
+        if kinds <= {int, float}:
+            return (list, *sorted(map(str, kinds)), bool(value) and min(value) < 0)
+        return (list, frozenset(map(shape, value)))
+    return (type(value), isinstance(value, int | float) and value < 0)
+
+
+class Checker:
+    """result.json against many lines: each shape is checked once."""
+
+    def __init__(self) -> None:
+        schemas = json.loads((CONFIG / "schema" / "result.json").read_text())
+        self.validators = {
+            kind: jsonschema.Draft7Validator(schemas[kind]) for kind in ("plan", "run")
+        }
+        self.right: set[Any] = set()
+
+    def wrong(self, record: Any) -> str | None:
+        """What is wrong with a line, the key first; None when nothing is."""
+        if not isinstance(record, dict) or "schema" not in record:
+            return "not a result"
+        if record["schema"] != SCHEMA:
+            return (
+                f"schema {record['schema']} of another fdscale; this one reads "
+                f"{SCHEMA}: use the one that wrote it"
+            )
+        validator = self.validators.get(str(record.get("type")))
+        if not validator:
+            known = " or ".join(self.validators)
+            return f"type: {record.get('type')!r} is not {known}"
+        form = shape(record)
+        if form in self.right:
+            return None
+        for error in validator.iter_errors(record):
+            key = ".".join(str(k) for k in error.absolute_path)
+            return f"{key}: {error.message}" if key else error.message
+        self.right.add(form)
+        return None
+
+
+def no_number(word: str) -> NoReturn:
+    """NaN and Infinity are no JSON, whatever Python thinks."""
+    raise ValueError(word)
+
+
+def load(folder: Path) -> list[dict[str, Any]]:
+    """The plan and the runs of a results folder; a torn last line is passed over.
+
+    Raises Problem(USAGE) naming the file, and the line and key that are wrong.
     """
     path = folder / RESULTS
     try:
@@ -91,16 +152,16 @@ def load(folder: Path) -> list[dict[str, Any]]:
     except (OSError, UnicodeDecodeError) as e:
         why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
         raise Problem(USAGE, f"{path}: {why}") from None
-    lines = text.split("\n")
-    torn = lines.pop()  # "" when the file ends in a newline
+    checker = Checker()
     records = []
-    for number, line in enumerate(lines, 1):
+    # What follows the last newline is "", or torn.
+    for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError:
-            record = None
-        if not isinstance(record, dict) or record.get("schema") != 1:
-            raise Problem(USAGE, f"{path}: line {number}: not a result of schema 1")
+            record = json.loads(line, parse_constant=no_number)
+            wrong = checker.wrong(record)
+        except ValueError as e:
+            wrong = f"not a result: {e}"
+        if wrong:
+            raise Problem(USAGE, f"{path}: line {number}: {wrong[:200]}")
         records.append(record)
-    del torn
     return records

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
+import sys
 import time
 from collections import defaultdict
 from dataclasses import asdict
@@ -13,16 +15,13 @@ from typing import Any
 
 from bench import drive, figures, stats, summary
 from bench.calibration import Calibrations
+from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
+from bench.estimate import estimate, is_fixed, outside
 from bench.host import load_host, read_host
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.progress import Progress, duration
 from bench.store import Store, load, write_whole
-
-START_UP = 0.08  # seconds of a run outside its windows, until one was seen
-SETTLING = 1.07  # a window with its settling and the wait between, over itself
-FIXED_BLOCKS = 3  # of fixed work, until its length is known
-PLAIN_RUN = 1.0  # seconds of a run when no time was given
 
 
 class Pace:
@@ -49,13 +48,14 @@ class Pace:
         share = max(self.time_left(), 0.0) / max(self.left, 1)
         if not self.plan.max_time:
             share = PLAIN_RUN
-        outside = self.start_up[cell]
-        share -= sum(outside) / len(outside) if outside else START_UP
+        seen = self.start_up[cell]
+        guess = outside(cell, variants, self.plan, fixed)
+        share -= sum(seen) / len(seen) if seen else guess
         length = self.block.get(cell, 0.0)
         if not length and fixed:
             return FIXED_BLOCKS
         length = length or variants * self.plan.window_ms / 1000 * SETTLING
-        return max(2, min(100_000, int(share / length)))
+        return max(LEAST_BLOCKS, min(100_000, int(share / length)))
 
     def learn(self, cell: Cell, record: dict[str, Any], blocks: int) -> None:
         """From a run that went well."""
@@ -120,18 +120,53 @@ class Sweep:
                 f"{','.join(self.plan.variant)}",
             )
 
-    def estimate(self) -> float:
-        """Seconds for the whole, figures left out."""
-        return self.plan.max_time or len(self.cells) * self.plan.runs * PLAIN_RUN
-
-    def dry_run(self) -> str:
-        """The cells and the time."""
-        lines = [str(c) for c in self.cells]
-        lines.append(
-            f"{len(self.cells)} cells, {self.plan.runs} runs each, about "
-            f"{duration(self.estimate())}"
+    def dry_run(self, as_json: bool = False) -> tuple[str, int]:
+        """The cells, what the driver would refuse, the time; and the exit status
+        that the sweep would have for that."""
+        plan = self.plan
+        commands = [
+            drive.command(c, variants_for(c, plan, self.listing), plan, plan.seed)
+            for c in self.cells
+        ]
+        answers = drive.check(commands)
+        status = DONE if all(a["ok"] for a in answers) else COULD_NOT
+        good = [c for c, a in zip(self.cells, answers) if a["ok"]]
+        time_ = estimate(plan, good, self.listing)
+        if as_json:
+            cells = [
+                {"cell": c.as_dict(), "command": words, "refused": a.get("text")}
+                for c, words, a in zip(self.cells, commands, answers)
+            ]
+            told = {"schema": 1, "topology": self.topology["source"], "cells": cells}
+            return json.dumps(told | {"estimate": asdict(time_)}), status
+        lines = []
+        for cell, words, a in zip(self.cells, commands, answers):
+            if a["ok"] and not self.quiet:
+                lines.append(str(cell))
+            if a["ok"] and self.verbose:
+                lines.append(f"  fdscale {shlex.join(words)}")
+        refused = [
+            f"refused: {cell}: {a['text']}"
+            for cell, a in zip(self.cells, answers)
+            if not a["ok"]
+        ]
+        total = f"{len(good)} cells, {plan.runs} runs each, about "
+        total += (
+            f"{duration(time_.measuring)} and {duration(time_.figures)} for figures"
         )
-        return "\n".join(lines)
+        lines += [*refused, total]
+        if refused:
+            lines.append(f"{len(refused)} cells would be refused, as said above")
+        if time_.fit < time_.runs:
+            lines.append(
+                f"--max-time {plan.max_time:g} is short: about {time_.fit} of "
+                f"{time_.runs} runs fit"
+            )
+        if self.topology["source"] != "this system":
+            lines.append(
+                f"placed on {self.topology['source']}; the limits are this host's"
+            )
+        return "\n".join(lines), status
 
     def measure(self, store: Store) -> int:
         """All runs that are missing; DONE or INTERRUPTED.  All is in the store."""
@@ -166,13 +201,15 @@ class Sweep:
             if not r["error"]
         }
 
+    def not_measured(self) -> list[Cell]:
+        """Cells without any run, not even a failed one."""
+        tried = {Cell.from_dict(r["cell"]) for r in self.records}
+        return [c for c in self.cells if c not in tried]
+
     def one(self, cell: Cell, run: int, store: Store, pace: Pace, seed: int) -> None:
         """One run of one cell."""
         variants = variants_for(cell, self.plan, self.listing)
-        fixed = any(
-            w["name"] == cell.workload and w["fixed_work"]
-            for w in self.listing["workloads"]
-        )
+        fixed = is_fixed(cell, self.listing)
         blocks = pace.blocks(cell, len(variants), fixed)
         self.progress.show(len(self.records), self.telling(cell), pace.time_left())
         record = drive.run_cell(cell, variants, self.plan, run, blocks, seed)
@@ -222,6 +259,8 @@ class Sweep:
             status = self.measure(store)
         finally:
             store.close()
+        if not status and self.not_measured():
+            return COULD_NOT
         whole = self.done()
         failed = [r for r in self.records if r["error"]]
         if any((Cell.from_dict(r["cell"]), r["run"]) not in whole for r in failed):
@@ -248,11 +287,20 @@ class Sweep:
         )
         write_whole(out / "summary.txt", text)
         if as_json:
-            print(json.dumps(summary.as_json(results, line, wall)), flush=True)
+            told = summary.as_json(results, line, wall)
+            told["not_measured"] = [c.as_dict() for c in self.not_measured()]
+            print(json.dumps(told), flush=True)
         else:
             print(text, end="", flush=True)
             if not self.quiet:
                 print(f"Results in {out}", flush=True)
+        missing = len(self.not_measured())
+        if missing:
+            print(
+                f"run.py: {missing} of {len(self.cells)} cells were not measured; "
+                f"--resume {out} runs what is missing, or give --max-time more",
+                file=sys.stderr,
+            )
         if trouble:
             raise trouble
         return status

@@ -13,6 +13,9 @@ int command_list(int argc, char **argv);
 int command_topology(int argc, char **argv);
 int command_place(int argc, char **argv);
 
+/* `run --dry-run`: which of the cells on stdin would start, and why not. */
+int command_dry_run(void);
+
 /* The problem's line on stderr, when there is one; the status back. */
 int say(int status, const struct problem *p);
 

@@ -63,39 +63,20 @@ static const char run_usage[] =
 	"  --inject PERCENT          time added to clones, to be found\n"
 	"  --json                    one object a line on stdout\n"
 	"\n"
+	"  --dry-run alone: cells on stdin, each a JSON array of the words "
+	"after\n"
+	"  run; for each a line says whether it would start, or why not\n"
+	"\n"
 	"  fdscale run dup-close --tasks 2 --mode processes --json\n"
 	"  fdscale run open-close --file shared --tasks 2\n"
 	"\n"
 	"Workloads and their own flags:\n";
 
-/* Tasks behind a queue that one of them holds while it is preempted wait for
- * a time slice each: what is measured then is the scheduler. */
-static int check_lock(const struct run *run, const struct topology *topology,
-		      struct problem *p)
-{
-	unsigned int pus = run->placement.capacity;
-
-	if (run->place && !strcmp(run->place, "none"))
-		pus = hwloc_bitmap_weight(topology->usable);
-	if (run->backend != BACKEND_MODEL || run->mode != MODE_THREADS ||
-	    run->lock != FILES_LOCK_QUEUED || run->tasks <= pus)
-		return DONE;
-	return problem_set(p, USAGE,
-			   "--lock queued with %u tasks on %u PUs: a preempted "
-			   "waiter stops all behind it, as a kernel's cannot; "
-			   "--lock tas works",
-			   run->tasks, pus);
-}
-
 static int run_placed(struct run *run, const struct topology *topology,
 		      uint64_t begun, struct problem *p)
 {
-	int status = check_lock(run, topology, p);
+	int status = run_ready(run, topology, p);
 
-	if (!status)
-		status = run_size(run, p);
-	if (!status && run->workload->check)
-		status = run->workload->check(run, p);
 	if (!status && run->think_kernel)
 		status = think_from_kernel(run, p);
 	return status ? status : coordinate(run, begun, p);
@@ -116,8 +97,10 @@ static int command_run(int argc, char **argv, uint64_t begun)
 	}
 	if (!status)
 		status = topology_load(&topology, &p);
-	if (status)
+	if (status) {
+		options_free(&run);
 		return say(status, &p);
+	}
 	if (!topology.this_system)
 		status = problem_set(&p, USAGE,
 				     "run measures this machine: unset "
@@ -137,6 +120,7 @@ static int command_run(int argc, char **argv, uint64_t begun)
 	topology_free(&topology);
 	if (!status)
 		status = stdout_close(&p);
+	options_free(&run);
 	return say(status, &p);
 }
 
@@ -145,6 +129,9 @@ int main(int argc, char **argv)
 	uint64_t begun = clock_ns();
 	const char *command = argc > 1 ? argv[1] : "--help";
 
+	if (!strcmp(command, "run") && argc == 3 &&
+	    !strcmp(argv[2], "--dry-run"))
+		return command_dry_run();
 	if (!strcmp(command, "run"))
 		return command_run(argc - 1, argv + 1, begun);
 	if (!strcmp(command, "check"))

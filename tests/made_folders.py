@@ -42,16 +42,21 @@ def run(rates: dict[str, float], cell: dict[str, Any] = CELL, **more: Any) -> di
         "time": 1.0,
         "run": 0,
         "cell": cell,
+        "variants": list(rates),
+        "command": ["run", cell["workload"]],
         "setup": {"variants": list(rates), "fdsize": 128, "pus": [0, 1]},
         "windows": windows,
         "error": None,
+        "recorded_ns": 10_000_000 * len(windows),
         "seconds": 2.0,
     }
     return row | more
 
 
 def failed(cell: dict[str, Any] = CELL) -> dict:
-    return run({}, cell, error={"syscall": "dup", "errno": "EMFILE", "text": "no"})
+    return run(
+        {}, cell, error={"syscall": "dup", "errno": 24, "remedy": None, "text": "no"}
+    )
 
 
 def host(root: Path, **changed: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def test_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fmt", ["text"])
 def test_text_fits_80_columns(tmp_path: Path, fmt: str) -> None:
     long = CELL | {
-        "options": {"kind": "socketpair", "number": 10**9},
+        "options": {"kind": "socketpair", "number": str(10**9)},
         "place": "x" * 40,
     }
     names = {"next_fd-word-checked+cond-clear+sanity-read": 1e6, "two-level": 9e5}
@@ -87,7 +87,7 @@ def test_markdown_is_one_table(tmp_path: Path) -> None:
 
 
 def test_csv_reads_back(tmp_path: Path) -> None:
-    dup = CELL | {"workload": "dupfd", "options": {"start": 64}}
+    dup = CELL | {"workload": "dupfd", "options": {"start": "64"}}
     rows = [run({"a": 1e6, "b": 2e6 * x}, cell) for cell in (CELL, dup) for x in CALM]
     text = compare([folder(tmp_path, "f", rows)], fmt="csv")[0]
     one, two = csv.DictReader(io.StringIO(text))

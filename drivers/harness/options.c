@@ -252,6 +252,7 @@ static int resolve_variants(struct run *run, char *text, struct problem *p)
 		text = strdup(run->backend == BACKEND_KERNEL
 				      ? kernel_running()
 				      : "stock-6.12,merged-6.13");
+	run->variant_text = text;
 	status = split_variants(run, text, p);
 	for (unsigned int i = 0; !status && i < run->variants; i++)
 		status = resolve_variant(run, i, p);
@@ -313,6 +314,7 @@ static int take(struct run *run, int opt, const char *arg, char **variants,
 	case OPT_BACKEND:
 		return DONE; /* read beforehand: it chooses the workload */
 	case OPT_VARIANT:
+		free(*variants);
 		*variants = strdup(arg);
 		break;
 	case OPT_TASKS:
@@ -401,7 +403,9 @@ static void flag_table(const struct workload *w, struct option *all)
 static int unknown_flag(int opt, char **argv, const struct workload *w,
 			struct problem *p)
 {
-	char own[200] = "";
+	char own[200] = "", letter[] = {'-', (char)optopt, '\0'};
+	/* Inside "-xyz" optind has not moved on yet. */
+	bool is_letter = optopt > 0 && optopt < OPT_BACKEND;
 
 	for (unsigned int i = 0; i < WORKLOAD_OPTIONS && w->options[i].name;
 	     i++) {
@@ -414,7 +418,8 @@ static int unknown_flag(int opt, char **argv, const struct workload *w,
 	return problem_set(p, USAGE,
 			   "no flag '%s' for %s (its own:%s); see fdscale run "
 			   "--help",
-			   argv[optind - 1], w->name, *own ? own : " none");
+			   is_letter ? letter : argv[optind - 1], w->name,
+			   *own ? own : " none");
 }
 
 /* --backend is looked for first: it decides which workloads there are. */
@@ -490,21 +495,36 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 			return status;
 	}
 	flag_table(run->workload, flags);
-	optind = 2;
+	/* 0 starts getopt afresh, whatever it was left in; from word 1 on. */
+	argc--;
+	argv++;
+	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
+	while (!status &&
+	       (opt = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
 		if (opt == '?' || opt == ':')
-			return unknown_flag(opt, argv, run->workload, p);
-		status = take(run, opt, optarg, &variants, &mode_given, p);
-		if (status)
-			return status;
+			status = unknown_flag(opt, argv, run->workload, p);
+		else
+			status = take(run, opt, optarg, &variants, &mode_given,
+				      p);
 	}
-	if (optind < argc)
-		return problem_set(p, USAGE, "'%s' is one word too many",
-				   argv[optind]);
-	status = hold_parse(run->hold_text, run->hold_top, run->seed,
-			    &run->hold, p);
+	if (!status && optind < argc)
+		status = problem_set(p, USAGE, "'%s' is one word too many",
+				     argv[optind]);
+	if (!status)
+		status = hold_parse(run->hold_text, run->hold_top, run->seed,
+				    &run->hold, p);
 	if (!status)
 		status = check_sense(run, mode_given, p);
-	return status ? status : resolve_variants(run, variants, p);
+	if (!status)
+		return resolve_variants(run, variants, p);
+	free(variants);
+	return status;
+}
+
+void options_free(struct run *run)
+{
+	free(run->variant_text);
+	run->variant_text = NULL;
+	hold_free(&run->hold);
 }

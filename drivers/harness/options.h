@@ -7,10 +7,14 @@
 
 /*
  * Fill @run from the words after "run".  DONE, or the exit status with @p
- * filled in; @help is set where help was asked for.
+ * filled in; @help is set where help was asked for.  @run points into the
+ * words; undo with options_free().
  */
 int options_parse(int argc, char **argv, struct run *run, bool *help,
 		  struct problem *p);
+
+/* What options_parse() allocated. */
+void options_free(struct run *run);
 
 /* Every preset and search that conforms, for "--variant all". */
 unsigned int options_all_variants(const char **names, unsigned int most);

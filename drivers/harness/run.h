@@ -19,6 +19,7 @@ struct run {
 	enum mode mode;
 	enum files_lock lock;
 	unsigned int variants;
+	char *variant_text; /* what variant_names point into */
 	const char *variant_names[VARIANTS_MAX];
 	const struct variant *model_variants[VARIANTS_MAX];
 	bool clone[VARIANTS_MAX]; /* a second copy of a variant: "#clone" */
@@ -60,5 +61,8 @@ struct run {
  * where the table size asked for does not hold it.
  */
 int run_size(struct run *run, struct problem *p);
+
+/* What else refuses a run once it is placed: its lock, then run_size(). */
+int run_ready(struct run *run, const struct topology *t, struct problem *p);
 
 #endif
