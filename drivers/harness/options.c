@@ -252,6 +252,10 @@ static int check_sense(const struct run *run, bool mode_given,
 			"%s starts from an empty table: --hold none, "
 			"not %s",
 			w->name, run->hold.text);
+	if (w->hold && strcmp(run->hold.text, w->hold))
+		return problem_set(p, USAGE,
+				   "%s is with --hold %s alone, not %s",
+				   w->name, w->hold, run->hold.text);
 	if (run->table_size & (run->table_size - 1))
 		return problem_set(p, USAGE,
 				   "--table-size: %u is not a power of two, as "
@@ -418,6 +422,8 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 		return status;
 	if (run->workload->flags & WORKLOAD_PROCESSES)
 		run->mode = MODE_PROCESSES;
+	if (run->workload->hold)
+		hold_parse(run->workload->hold, &run->hold, NULL);
 	own = run->workload->options;
 	for (unsigned int i = 0; i < WORKLOAD_OPTIONS && own[i].name; i++) {
 		status = parse_own(&own[i], own[i].fallback, &run->options[i],

@@ -75,9 +75,12 @@ struct workload {
 	enum backend backend;
 	unsigned int flags;
 	const char *why_processes;
+	const char *hold; /* the one hold it has a meaning with; NULL: any */
 	struct workload_option options[WORKLOAD_OPTIONS];
 	/* Most descriptors that one task has in flight; NULL means two. */
 	uint64_t (*descriptors)(const struct option_value *options);
+	/* Where its searches start, with a start of their own; NULL means 0. */
+	uint64_t (*start)(const struct option_value *options);
 	/* WORKLOAD_FIXED: turns of one measurement. */
 	uint64_t (*turns)(const struct option_value *options);
 	/* Unmeasured; 0, or -1 by way of task_fail(). */
@@ -93,12 +96,36 @@ struct workload {
 #define WORKLOAD_BACKEND BACKEND_KERNEL
 #endif
 
+/* A function of the workload that only the kernel's build of it has. */
+#ifdef FD_BACKEND_KERNEL
+#define FOR_KERNEL(function) function
+#else
+#define FOR_KERNEL(function) NULL
+#endif
+
 /* Announce a workload: WORKLOAD(.name = "dup-close", ...); */
 #define WORKLOAD(...)                                                          \
 	static const struct workload this_workload = {                         \
 		.backend = WORKLOAD_BACKEND, __VA_ARGS__};                     \
 	static const struct workload *const this_entry                         \
 		__attribute__((section("workloads"), used)) = &this_workload
+
+/*
+ * What a task keeps open from window to window is kept once a table: these are
+ * the tables it acts on, and the number of the one that t->files names now.
+ */
+#ifdef FD_BACKEND_MODEL
+static inline unsigned int task_table(const struct task *t)
+{
+	return t->files - t->handles;
+}
+#else
+static inline unsigned int task_table(const struct task *t)
+{
+	(void)t;
+	return 0;
+}
+#endif
 
 /* All that were linked in, both backends' together. */
 const struct workload *const *workloads_begin(void);
