@@ -55,6 +55,19 @@ static inline int fd_close_range(struct task *t, unsigned int first,
 	return fd_result(files_close_range(t->files, first, last, 0));
 }
 
+/* One byte at 0; on the model the lookup alone. */
+static inline int fd_pread(struct task *t, int fd)
+{
+	struct model_file *file = files_get(t->files, fd);
+
+	if (unlikely(!file)) {
+		errno = EBADF;
+		return -1;
+	}
+	files_put(file);
+	return 0;
+}
+
 /* An open that fails: 0 where no such name is there, as it has to be. */
 static inline int fd_open_missing(struct task *t, const struct target *what)
 {
@@ -104,6 +117,14 @@ static inline int fd_close_range(struct task *t, unsigned int first,
 {
 	(void)t;
 	return close_range(first, last, 0);
+}
+
+static inline int fd_pread(struct task *t, int fd)
+{
+	char byte;
+
+	(void)t;
+	return pread(fd, &byte, 1, 0) < 0 ? -1 : 0;
 }
 
 static inline int fd_open_missing(struct task *t, const struct target *what)
