@@ -205,8 +205,8 @@ def add_calibrate(commands: Any) -> None:
     p = commands.add_parser(
         "calibrate",
         help="what is the smallest effect that this host can find, and how often",
-        description="The baseline against its clone: how often a difference is called,\n"
-        "and the smallest effect found 95 times in 100 for a given time.\n"
+        description="The baseline against its clone: how often a difference is\n"
+        "called, and the smallest effect found 95 times in 100 for a given time.\n"
         "Kept for later sweeps.",
         epilog="examples:\n  ./run.py calibrate --quick\n"
         "  ./run.py calibrate --backend kernel --inject 1.2% --max-time 300\n",

@@ -227,8 +227,15 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
     for workload, backend, hold, place, mode, size in itertools.product(
         plan.workload, plan.backend, plan.hold, plan.place, plan.mode, plan.table_size
     ):
-        about = facts[(workload, backend)]
-        if not size and not about["empty_table"]:
+        about = facts.get((workload, backend))
+        if not about and len(plan.backend) > 1:
+            continue  # the other backend alone serves it
+        about = about or next(w for key, w in facts.items() if key[0] == workload)
+        if about.get("hold") and len(plan.hold) > 1:
+            if hold != plan.hold[0]:
+                continue
+            hold = about["hold"]  # the one it has a meaning with
+        if not size and not (about["empty_table"] or about.get("sized_by_options")):
             size = common_slots(hold, mode, max(counts), plan.hold_top)
         if about["empty_table"] and hold != "none" and "none" in plan.hold:
             continue

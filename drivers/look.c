@@ -251,16 +251,18 @@ static json_t *workloads_json(void)
 					  "choices", o->choices, "default",
 					  o->fallback, "about", o->about));
 		json_array_append_new(
-			array,
-			json_pack("{ss ss ss sb sb sb so}", "name", (*w)->name,
-				  "backend", backend_names[(*w)->backend],
-				  "about", (*w)->about, "fixed_work",
-				  !!((*w)->flags & WORKLOAD_FIXED),
-				  "processes_only",
-				  !!((*w)->flags & WORKLOAD_PROCESSES),
-				  "empty_table",
-				  !!((*w)->flags & WORKLOAD_EMPTY), "options",
-				  options));
+			array, json_pack("{ss ss ss sb sb sb ss? sb so}",
+					 "name", (*w)->name, "backend",
+					 backend_names[(*w)->backend], "about",
+					 (*w)->about, "fixed_work",
+					 !!((*w)->flags & WORKLOAD_FIXED),
+					 "processes_only",
+					 !!((*w)->flags & WORKLOAD_PROCESSES),
+					 "empty_table",
+					 !!((*w)->flags & WORKLOAD_EMPTY),
+					 "hold", (*w)->hold, "sized_by_options",
+					 (*w)->descriptors || (*w)->start,
+					 "options", options));
 	}
 	return array;
 }

@@ -212,3 +212,35 @@ def test_plan_says_all(tmp_path: Path) -> None:
     assert plan.quick and plan.window_ms == 5 and plan.max_time == 9
     assert plan.precision == 0.01 and plan.tasks == [1, 3]
     assert plan.options == {"open-close": {"file": ["null"]}}
+
+
+def test_a_workloads_own_hold_and_backend() -> None:
+    """Its one hold once, its one backend; asked for alone, the driver refuses."""
+    base = {"empty_table": False, "processes_only": True, "fixed_work": False}
+    yuma = [
+        base | {"name": "yuma", "backend": b, "hold": "low:66"}
+        for b in ("kernel", "model")
+    ]
+    read = base | {"name": "read1", "backend": "kernel", "hold": None}
+    listing = LISTING | {"workloads": [*yuma, read]}
+    plan = Plan(workload=["yuma", "read1"], mode=["processes"], tasks=[1])
+    found = [(c.workload, c.backend, c.hold) for c in expand(plan, ICE_LAKE, listing)]
+    assert sorted(found) == [
+        ("read1", "kernel", "low:64"),
+        ("read1", "kernel", "none"),
+        ("yuma", "kernel", "low:66"),
+        ("yuma", "model", "low:66"),
+    ]
+    plan = Plan(workload=["yuma", "read1"], mode=["processes"], tasks=[1])
+    plan.backend, plan.hold = ["model"], ["none"]
+    found = [(c.workload, c.backend, c.hold) for c in expand(plan, ICE_LAKE, listing)]
+    assert found == [("yuma", "model", "none"), ("read1", "model", "none")]
+
+
+def test_a_table_sized_by_options_is_left_to_the_driver() -> None:
+    """burst takes as many as its --size: a common size might not hold them."""
+    facts = {"name": "burst", "backend": "model", "empty_table": False}
+    facts |= {"processes_only": False, "sized_by_options": True}
+    plan = Plan(workload=["burst"], backend=["model"], hold=["none"], tasks=[1, 2])
+    cells = expand(plan, ICE_LAKE, LISTING | {"workloads": [facts]})
+    assert {c.table_size for c in cells} == {0}

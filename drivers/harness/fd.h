@@ -51,9 +51,45 @@ static inline int fd_dup2(struct task *t, int oldfd, int newfd)
 	return fd_result(t, files_dup3(t->files, oldfd, newfd, 0));
 }
 
+static inline int fd_dupfd(struct task *t, int fd, unsigned int start)
+{
+	return fd_result(t, files_dupfd(t->files, fd, start, 0));
+}
+
 static inline int fd_close(struct task *t, int fd)
 {
 	return fd_result(t, files_close(t->files, fd));
+}
+
+static inline int fd_close_range(struct task *t, unsigned int first,
+				 unsigned int last)
+{
+	return fd_result(t, files_close_range(t->files, first, last, 0));
+}
+
+/* One byte at 0; on the model the lookup alone. */
+static inline int fd_pread(struct task *t, int fd)
+{
+	struct model_file *file = files_get(t->files, fd);
+
+	if (unlikely(!file)) {
+		errno = EBADF;
+		return -1;
+	}
+	files_put(file);
+	return 0;
+}
+
+/* An open that fails: 0 where no such name is there, as it has to be. */
+static inline int fd_open_missing(struct task *t, const struct target *what)
+{
+	int fd = fd_result(t, files_reserve(t->files, 0));
+
+	(void)what;
+	if (unlikely(fd < 0))
+		return -1;
+	files_unreserve(t->files, fd);
+	return 0;
 }
 
 #else
@@ -82,9 +118,55 @@ static inline int fd_dup2(struct task *t, int oldfd, int newfd)
 	return dup2(oldfd, newfd);
 }
 
+static inline int fd_dupfd(struct task *t, int fd, unsigned int start)
+{
+	(void)t;
+	return fcntl(fd, F_DUPFD, start);
+}
+
 static inline int fd_close(struct task *t, int fd)
 {
 	(void)t;
+	return close(fd);
+}
+
+static inline int fd_close_range(struct task *t, unsigned int first,
+				 unsigned int last)
+{
+	(void)t;
+	return close_range(first, last, 0);
+}
+
+static inline int fd_pread(struct task *t, int fd)
+{
+	char byte;
+
+	(void)t;
+	return pread(fd, &byte, 1, 0) < 0 ? -1 : 0;
+}
+
+static inline int fd_open_missing(struct task *t, const struct target *what)
+{
+	int fd = open(what->path, O_RDONLY);
+
+	(void)t;
+	if (likely(fd < 0 && errno == ENOENT))
+		return 0;
+	if (fd >= 0) {
+		close(fd);
+		errno = EEXIST;
+	}
+	return -1;
+}
+
+/*
+ * Set-up: what @fd names becomes the task's source, @fd is closed: the table
+ * stays as the hold has it.  0, or -1 with errno.
+ */
+static inline int fd_become_source(struct task *t, int fd)
+{
+	if (dup2(fd, t->source) < 0)
+		return -1;
 	return close(fd);
 }
 

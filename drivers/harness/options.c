@@ -287,6 +287,10 @@ static int check_sense(const struct run *run, bool mode_given,
 			"%s starts from an empty table: --hold none, "
 			"not %s",
 			w->name, run->hold.text);
+	if (w->hold && strcmp(run->hold.text, w->hold))
+		return problem_set(p, USAGE,
+				   "%s is with --hold %s alone, not %s",
+				   w->name, w->hold, run->hold.text);
 	if (run->backend == BACKEND_KERNEL && run->lock != FILES_LOCK_QUEUED)
 		return problem_set(p, USAGE,
 				   "--lock is the model's: the kernel has its "
@@ -487,6 +491,8 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 		return status;
 	if (run->workload->flags & WORKLOAD_PROCESSES)
 		run->mode = MODE_PROCESSES;
+	if (run->workload->hold)
+		run->hold_text = run->workload->hold;
 	own = run->workload->options;
 	for (unsigned int i = 0; i < WORKLOAD_OPTIONS && own[i].name; i++) {
 		status = parse_own(&own[i], own[i].fallback, &run->options[i],

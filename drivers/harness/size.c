@@ -78,7 +78,8 @@ int run_size(struct run *run, struct problem *p)
 	const struct workload *w = run->workload;
 	unsigned int tasks = run->mode == MODE_THREADS ? run->tasks : 1;
 	uint64_t each = w->descriptors ? w->descriptors(run->options) : 2;
-	uint64_t used = run->hold.top + each * tasks;
+	uint64_t start = w->start ? w->start(run->options) : 0;
+	uint64_t used = most_of(run->hold.top, start) + each * tasks;
 
 	if (w->flags & WORKLOAD_EMPTY) {
 		/* 3 is open too, and the turns go on from there. */

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * fget: preads on one descriptor by some tasks, while the last ones dup2 and
+ * close another in the same table.
+ *
+ * Kernel path: the lookup of a descriptor without the lock (fdget: the table's
+ * pointer, the slot, the file's count where the table is shared) against
+ * writers of the table: slots and bitmaps on lines that the readers read.
+ * It does not show the search: dup2 names its descriptor.  An operation is a
+ * pread for the first tasks, a dup2 + close for the last --churners; the rate
+ * adds both: compare by the counts of each task.  On the model a pread is the
+ * lookup and the count alone.
+ * Shape: readers fall among themselves already, by the count of the one file;
+ * churners take more where their slot shares a line with the readers'.
+ * In processes nobody shares anything: the control.  One task alone churns.
+ */
+#include "../harness/fd.h"
+#include "../harness/run.h"
+
+static int churn(struct task *t, uint64_t n)
+{
+	/* One above the hold, of the task's own: no two race on it. */
+	int mine = t->run->hold.top + (t->source - t->run->first_source);
+	int source = t->source;
+
+	while (n--) {
+		if (unlikely(fd_dup2(t, source, mine) != mine))
+			return task_fail(t, "dup2");
+		if (unlikely(fd_close(t, mine)))
+			return task_fail(t, "close");
+	}
+	return 0;
+}
+
+static int look(struct task *t, uint64_t n)
+{
+	int one = t->run->first_source;
+
+	while (n--)
+		if (unlikely(fd_pread(t, one)))
+			return task_fail(t, "pread");
+	return 0;
+}
+
+static int operate(struct task *t, uint64_t n)
+{
+	if (t->number + t->options[0].number >= t->run->tasks)
+		return churn(t, n);
+	return look(t, n);
+}
+
+WORKLOAD(.name = "fget",
+	 .about = "pread of one descriptor, others dup2 + close",
+	 .options = {{.name = "churners",
+		      .fallback = "1",
+		      .most = 65536,
+		      .about = "tasks, the last ones, that dup2 and close"}},
+	 .operate = operate);
