@@ -120,14 +120,19 @@ class Sweep:
                 f"{','.join(self.plan.variant)}",
             )
 
+    def commands(self) -> list[list[str]]:
+        """The driver's command line for each cell."""
+        plan = self.plan
+        return [
+            drive.command(c, variants_for(c, plan, self.listing), plan, plan.seed)
+            for c in self.cells
+        ]
+
     def dry_run(self, as_json: bool = False) -> tuple[str, int]:
         """The cells, what the driver would refuse, the time; and the exit status
         that the sweep would have for that."""
         plan = self.plan
-        commands = [
-            drive.command(c, variants_for(c, plan, self.listing), plan, plan.seed)
-            for c in self.cells
-        ]
+        commands = self.commands()
         answers = drive.check(commands)
         status = DONE if all(a["ok"] for a in answers) else COULD_NOT
         good = [c for c, a in zip(self.cells, answers) if a["ok"]]
@@ -180,6 +185,10 @@ class Sweep:
                 if not todo or pace.over():
                     break
                 rng.shuffle(todo)
+                if not run:  # what is refused takes no time from the others
+                    answers = zip(self.cells, drive.check(self.commands()))
+                    bad = {c for c, answer in answers if not answer["ok"]}
+                    todo.sort(key=lambda c: c not in bad)
                 for cell in todo:
                     seed = rng.getrandbits(32)
                     if pace.over():
