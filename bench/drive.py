@@ -242,7 +242,7 @@ def is_refusal(record: dict[str, Any]) -> bool:
     error = record["error"]
     if not error or record["setup"] is not None:
         return False
-    return error["status"] in (USAGE, COULD_NOT) and not error["killed"]
+    return error["status"] in (USAGE, COULD_NOT) and not error.get("killed")
 
 
 def show(*words: str) -> int:
