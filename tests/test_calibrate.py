@@ -130,17 +130,28 @@ class Simulated:
         cost = rest[-1]
         rate = 1e6 * math.exp(self.rng.normal(0, 0.005)) / (1 + cost)
         windows = [
-            {"variant": variant, "block": block, "rate": value}
+            {
+                "variant": variant,
+                "block": block,
+                "ns": 10**6,
+                "ops": [int(value / 1000)],
+                "rate": value,
+            }
             for block in range(3)
             for variant, value in zip(variants, (1e6, rate))
         ]
         return {
             "schema": 1,
             "type": "run",
+            "time": 0.0,
+            "run": 0,
             "cell": cell.as_dict(),
             "variants": variants,
+            "command": [],
+            "setup": {"fdsize": 128},
             "windows": windows,
             "error": None,
+            "recorded_ns": 6 * 10**6,
             "seconds": 0.4,
         }
 

@@ -213,6 +213,7 @@ def test_the_estimate_counts_what_there_is() -> None:
     listing: dict[str, Any] = {
         "workloads": [{"name": "dup-close", "fixed_work": False}],
         "kernel": "merged-6.13",
+        "switch": False,
         "searches": [],
         "presets": [],
     }

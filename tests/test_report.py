@@ -132,9 +132,13 @@ def test_hostile_strings(tmp_path: Path, bad: str) -> None:
         for window in row["windows"]:
             window["ops"] = [5, 6]
         kept = {k: row[k] for k in KEPT}
-        lines.append(json.dumps(hostile(row, bad) | kept))
+        # These two are words of the schema: another is refused on reading.
+        words = {k: row["cell"][k] for k in ("backend", "mode")}
+        spoilt = hostile(row, bad) | kept
+        spoilt["cell"] |= words
+        lines.append(json.dumps(spoilt))
     failed = json.loads(lines[0])
-    error = {"syscall": bad, "errno": bad, "remedy": bad, "text": bad}
+    error = {"syscall": bad, "errno": 1, "remedy": bad, "text": bad}
     lines.append(json.dumps(failed | {"windows": [], "error": error}))
     (made / "results.jsonl").write_text("\n".join(lines) + "\n")
     host = json.loads((made / "host.json").read_text())
@@ -213,7 +217,9 @@ def test_damaged_rows_are_named(tmp_path: Path, key: str) -> None:
     row = json.loads((made / "results.jsonl").read_text().splitlines()[0])
     del row[key]
     (made / "results.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(Problem, match="results.jsonl: a row is damaged") as caught:
+    with pytest.raises(
+        Problem, match=f"results.jsonl: line 1: '{key}' is a required"
+    ) as caught:
         report([made])
     assert caught.value.status == USAGE
 
