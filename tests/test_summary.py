@@ -38,6 +38,8 @@ def run(number: int, base: int, other: int, cell: Cell = CELL) -> dict[str, Any]
     return {
         "schema": 1,
         "type": "run",
+        "time": 0.0,
+        "command": [],
         "run": number,
         "cell": cell.as_dict(),
         "variants": ["slow", "fast"],
