@@ -40,5 +40,5 @@ WORKLOAD(.name = "read1", .about = "pread of one byte, the file watched or not",
 		      .choices = WATCH_WORDS,
 		      .fallback = "none",
 		      .about = "what is watched"}},
-	 .prepare = prepare, .operate = operate);
+	 .prepare = prepare, .operate = operate, .finish = watched_finish);
 #endif

@@ -77,6 +77,7 @@ static inline int watched_prepare(struct task *t, enum watch watch,
 	group = watch_start(t, watch, t->own.path, file, other);
 	if (group < 0)
 		return -1;
+	t->data = (void *)(intptr_t)group;
 	if (operate(t, 1))
 		return -1;
 	/* Is it watched as asked? */
@@ -86,6 +87,13 @@ static inline int watched_prepare(struct task *t, enum watch watch,
 		return 0;
 	errno = EPROTO;
 	return task_fail(t, "the watch's events");
+}
+
+/* The group is the task's own: the hold is to be found as it was. */
+static inline void watched_finish(struct task *t)
+{
+	if (t->data)
+		close((intptr_t)t->data);
 }
 
 #endif

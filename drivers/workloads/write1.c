@@ -43,5 +43,5 @@ WORKLOAD(.name = "write1",
 		      .choices = WATCH_WORDS,
 		      .fallback = "none",
 		      .about = "what is watched"}},
-	 .prepare = prepare, .operate = operate);
+	 .prepare = prepare, .operate = operate, .finish = watched_finish);
 #endif
