@@ -287,9 +287,10 @@ static int check_sense(const struct run *run, bool mode_given,
 			"%s starts from an empty table: --hold none, "
 			"not %s",
 			w->name, run->hold.text);
-	if (w->hold && strcmp(run->hold.text, w->hold))
+	if (w->hold && (strncmp(run->hold.text, "low:", 4) ||
+			run->hold.top < (uint32_t)atoi(w->hold + 4)))
 		return problem_set(p, USAGE,
-				   "%s is with --hold %s alone, not %s",
+				   "%s takes --hold %s or more of low, not %s",
 				   w->name, w->hold, run->hold.text);
 	if (run->backend == BACKEND_KERNEL && run->lock != FILES_LOCK_QUEUED)
 		return problem_set(p, USAGE,

@@ -77,7 +77,7 @@ struct workload {
 	enum backend backend;
 	unsigned int flags;
 	const char *why_processes;
-	const char *hold; /* the one hold it has a meaning with; NULL: any */
+	const char *hold; /* the least low:N it has a meaning with; NULL: any */
 	struct workload_option options[WORKLOAD_OPTIONS];
 	/* Most descriptors that one task has in flight; NULL means two. */
 	uint64_t (*descriptors)(const struct option_value *options);
