@@ -36,6 +36,7 @@ class Judged:
     skewed: int  # windows whose tasks did not start together
     redone: int  # windows that the driver did again
     bimodal: bool
+    roles: dict[str, Interval] = field(default_factory=dict)  # rates of each
 
 
 @dataclass
@@ -73,10 +74,40 @@ def task_totals(runs: list[dict[str, Any]], variant: str) -> list[float]:
     return totals
 
 
-def shares(totals: list[float]) -> list[float]:
-    """Each task's part of the whole, where 1 is an equal one."""
-    whole = sum(totals)
-    return [t * len(totals) / whole for t in totals]
+def shares(totals: list[float], roles: list[str] | None = None) -> list[float]:
+    """Each task's part of the whole, where 1 is an equal one.
+
+    Tasks that do different things are compared with those that do the same.
+    """
+    names = roles or [""] * len(totals)
+    peers = {n: [t for t, m in zip(totals, names) if m == n] for n in names}
+    means = {n: sum(ts) / len(ts) or 1.0 for n, ts in peers.items()}
+    return [t / means[n] for t, n in zip(totals, names)]
+
+
+def roles_of(run: dict[str, Any]) -> list[str]:
+    """What each task does, where they differ; else nothing."""
+    return list(run["setup"].get("roles", []))
+
+
+def role_rate(run: dict[str, Any], variant: str, role: str) -> float:
+    """Operations a second of the tasks of a role in a run: a mean over its windows,
+    since in a short one some of few writers may have done nothing."""
+    mine = [i for i, name in enumerate(roles_of(run)) if name == role]
+    windows = [w for w in run["windows"] if w["variant"] == variant]
+    done: int = sum(w["ops"][i] for w in windows for i in mine)
+    ns: int = sum(w["ns"] for w in windows)
+    return done * 1e9 / ns
+
+
+def role_rates(good: list[dict[str, Any]], variant: str) -> dict[str, Interval]:
+    """The rate of each role, where each run has one."""
+    found = {}
+    for role in dict.fromkeys(roles_of(good[0])):
+        rates = [role_rate(run, variant, role) for run in good]
+        if all(rates):
+            found[role] = stats.t_interval(rates)
+    return found
 
 
 def ratio_runs(
@@ -113,12 +144,13 @@ def judge_variant(
         stats.rate_interval(rates),
         ratio,
         verdict,
-        stats.fairness(shares(task_totals(good, variant))),
+        stats.fairness(shares(task_totals(good, variant), roles_of(good[0]))),
         len(windows),
         sum(w["switches"] > 0 for w in windows),
         sum(w["skewed"] for w in windows),
         sum(w["redone"] > 0 for w in windows),
         two_modes(rates),
+        role_rates(good, variant),
     )
 
 
@@ -227,6 +259,11 @@ def rows(result: CellResult, names: list[str]) -> list[str]:
             ]
         )
     heads = [str(result.cell.tasks), "ratio", "", "needs", "tasks"]
+    heads = heads[: len(lines)]
+    for role in dict.fromkeys(r for j in judged if j for r in j.roles):
+        found = [j.roles.get(role) if j else None for j in judged]
+        lines.append([human(i.estimate) + percent(i) if i else "-" for i in found])
+        heads.append(role[:6])
     if result.threshold is not None:
         percents = 100 * result.threshold
         beyond = f"below {percents:.1f}%" if percents < stats.WILD else "tells nothing"
@@ -451,6 +488,7 @@ def as_json(
                         "text": j.verdict.text if j.verdict else None,
                         "need": (j.verdict.need or None) if j.verdict else None,
                         "fairness": asdict(j.fairness),
+                        "roles": {n: interval(i) for n, i in j.roles.items()},
                         "windows": j.windows,
                         "disturbed": j.disturbed,
                     }

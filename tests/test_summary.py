@@ -2,6 +2,7 @@
 """The summary's numbers from hand-made runs, and its shape."""
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -213,3 +214,20 @@ def test_opposite_signs_are_told_apart() -> None:
     assert "1 faster, 1 slower: no mean of them" in text
     alone = summary.summary(runs[:5], HOST, [CELL], 5)
     assert "no mean of them" not in alone
+
+
+def test_roles_are_told_apart() -> None:
+    """A task that reads and one that writes: each has its rate, neither starves."""
+    runs = [run(i, 1000, 1000) for i in range(3)]
+    for one in runs:
+        one["setup"]["roles"] = ["read", "write"]
+        for w in one["windows"]:
+            w["ops"] = [900, 100 if w["variant"] == "slow" else 50]
+    judged = summary.judge(runs)[0].variants
+    assert judged["slow"].roles["read"].estimate == pytest.approx(900e3)
+    assert judged["fast"].roles["write"].estimate == pytest.approx(50e3)
+    assert judged["fast"].fairness.jain == pytest.approx(1)
+    assert not judged["fast"].fairness.starved
+    text = summary.summary(runs, HOST, [CELL], 3)
+    assert re.search(r"^  read +900k ±0.0% +900k ±0.0%$", text, re.M)
+    assert re.search(r"^ write +100k ±0.0% +50k ±0.0%$", text, re.M)

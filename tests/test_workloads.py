@@ -147,6 +147,17 @@ def test_a_range_needs_an_unbroken_hold(fdscale: Run) -> None:
         assert done.returncode == 0, done.stderr
 
 
+def test_fileserver_tells_readers_from_writers(fdscale: Run) -> None:
+    """Every third task writes; what each does stands in the setup event."""
+    words = ("run", "fileserver", "--tasks", "6", "--readers", "2", "--files", "20")
+    done = fdscale(*words, "--oversubscribe", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert events(done, "setup")[0]["roles"] == ["read", "read", "write"] * 2
+    table = fdscale(*words, "--oversubscribe", *SHORT[:-1]).stdout
+    assert re.search(r"^  read +\d+ on average$", table, re.M)
+    assert re.search(r"^  write +\d+ on average$", table, re.M)
+
+
 def test_accept_storm_leaves_no_connection(fdscale: Run) -> None:
     """Closed by a reset: nothing of 127.1/16 is left in TIME_WAIT."""
     done = fdscale("run", "accept-storm", "--family", "inet", *SHORT)
@@ -196,6 +207,9 @@ def strace(*words: str, **how: Any) -> "subprocess.CompletedProcess[str]":
         ("read1 --watch file", "inotify_init1", "EMFILE", "inotify_init1: Too many"),
         ("write1 --watch ignored-mask", "fanotify_init", "EPERM", "CAP_SYS_ADMIN"),
         ("openneg", "openat:when=200+", "EPERM", "open: Operation not permitted"),
+        ("fileserver --files 1", "openat:when=20+", "EMFILE", "open: Too many open"),
+        ("fileserver", "pread64:when=9+", "EIO", "pread: Input/output error"),
+        ("fileserver --readers 0 --files 1", "rename:when=2+", "EPERM", "rename: Op"),
     ],
 )
 def test_what_is_missing_gives_no_number(
@@ -237,10 +251,15 @@ def counts(path: Path) -> dict[str, int]:
         ("accept-storm", {"socket": 1, "connect": 1, "accept4": 1, "close": 2}),
         ("read1", {"pread64": 1}),
         ("write1", {"pwrite64": 1}),
+        ("fileserver --files 16", {"openat": 1, "pread64": 1, "close": 1}),
+        (
+            "fileserver --files 16 --readers 0",
+            {"openat": 1, "pwrite64": 1, "rename": 0.5, "close": 1},
+        ),
     ],
 )
 def test_calls_are_what_is_counted(
-    tmp_path: Path, words: str, calls: dict[str, int]
+    tmp_path: Path, words: str, calls: dict[str, float]
 ) -> None:
     """strace counts as many as the windows, and the unrecorded besides.
 

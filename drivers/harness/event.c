@@ -103,6 +103,17 @@ static json_t *own_options(const struct run *run)
 	return object;
 }
 
+/* What each task does. */
+static json_t *roles(const struct run *run)
+{
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < run->tasks; i++)
+		json_array_append_new(array,
+				      json_string(run->workload->role(run, i)));
+	return array;
+}
+
 void event_setup(const struct run *run, const struct shared *shared,
 		 uint64_t startup_ns)
 {
@@ -148,6 +159,8 @@ void event_setup(const struct run *run, const struct shared *shared,
 				    *shared->table ? json_string(shared->table)
 						   : json_true());
 	}
+	if (run->workload->role)
+		json_object_set_new(event, "roles", roles(run));
 	json_object_set_new(event, "inject", json_real(run->inject));
 	json_line(event);
 }
@@ -159,6 +172,7 @@ void event_window(const struct run *run, const struct window *w,
 	json_t *ops;
 
 	tally->rates[v][tally->windows[v]++] = w->rate;
+	tally->ns[v] += w->ns;
 	for (unsigned int i = 0; i < run->tasks; i++)
 		tally->task_ops[(size_t)v * run->tasks + i] += w->ops[i];
 	if (!run->json || run->probe)
@@ -229,6 +243,30 @@ static void least_and_most(const uint64_t *ops, unsigned int n, double *least,
 	*most = sum > 0 ? high * n / sum : 0;
 }
 
+/* Tasks that differ in what they do: a line for each role. */
+static void role_lines(const struct run *run, const struct tally *tally,
+		       unsigned int v)
+{
+	const char *(*role)(const struct run *, unsigned int) =
+		run->workload->role;
+	const uint64_t *ops = tally->task_ops + (size_t)v * run->tasks;
+
+	for (unsigned int i = 0; role && i < run->tasks; i++) {
+		uint64_t sum = 0;
+		bool first = true;
+
+		for (unsigned int j = 0; j < run->tasks; j++) {
+			if (strcmp(role(run, j), role(run, i)))
+				continue;
+			first &= j >= i;
+			sum += ops[j];
+		}
+		if (first)
+			printf("  %-24s %14.0f on average\n", role(run, i),
+			       sum * 1e9 / tally->ns[v]);
+	}
+}
+
 static void table(const struct run *run, const struct tally *tally)
 {
 	printf("%s, %s backend, hold %s, %u %s, %s\n", run->workload->name,
@@ -252,6 +290,7 @@ static void table(const struct run *run, const struct tally *tally)
 		printf("%-26s %14.0f %+8.1f%% %+8.1f%% %5.2f .. %4.2f\n",
 		       run->variant_names[v], m, 100 * (r[0] / m - 1),
 		       100 * (r[n - 1] / m - 1), least, most);
+		role_lines(run, tally, v);
 	}
 	printf("one run: no interval; ./run.py sweep compares\n");
 }

@@ -31,7 +31,8 @@ struct window {
 struct tally {
 	double *rates[VARIANTS_MAX];
 	unsigned int windows[VARIANTS_MAX];
-	uint64_t *task_ops; /* variants x tasks */
+	uint64_t ns[VARIANTS_MAX]; /* of its windows */
+	uint64_t *task_ops;	   /* variants x tasks */
 };
 
 int tally_init(struct tally *tally, const struct run *run, unsigned int blocks);

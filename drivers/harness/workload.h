@@ -87,6 +87,8 @@ struct workload {
 	uint64_t (*start)(const struct option_value *options);
 	/* WORKLOAD_FIXED: turns of one measurement. */
 	uint64_t (*turns)(const struct option_value *options);
+	/* What a task does, where tasks differ: they are counted apart. */
+	const char *(*role)(const struct run *run, unsigned int task);
 	/* Before the start: 0, or the exit status with @p filled in. */
 	int (*check)(const struct run *run, struct problem *p);
 	/* Unmeasured; 0, or -1 by way of task_fail(). */

@@ -8,8 +8,8 @@
  * writers of the table: slots and bitmaps on lines that the readers read.
  * It does not show the search: dup2 names its descriptor.  An operation is a
  * pread for the first tasks, a dup2 + close for the last --churners; the rate
- * adds both: compare by the counts of each task.  On the model a pread is the
- * lookup and the count alone.
+ * adds both, and they are told apart too.  On the model a pread is the lookup
+ * and the count alone.
  * Shape: readers fall among themselves already, by the count of the one file;
  * churners take more where their slot shares a line with the readers'.
  * In processes nobody shares anything: the control.  One task alone churns.
@@ -42,9 +42,19 @@ static int look(struct task *t, uint64_t n)
 	return 0;
 }
 
+static bool churns(const struct run *run, unsigned int task)
+{
+	return task + run->options[0].number >= run->tasks;
+}
+
+static const char *role(const struct run *run, unsigned int task)
+{
+	return churns(run, task) ? "churn" : "read";
+}
+
 static int operate(struct task *t, uint64_t n)
 {
-	if (t->number + t->options[0].number >= t->run->tasks)
+	if (churns(t->run, t->number))
 		return churn(t, n);
 	return look(t, n);
 }
@@ -55,4 +65,4 @@ WORKLOAD(.name = "fget",
 		      .fallback = "1",
 		      .most = 65536,
 		      .about = "tasks, the last ones, that dup2 and close"}},
-	 .operate = operate);
+	 .role = role, .operate = operate);
