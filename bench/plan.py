@@ -259,17 +259,20 @@ def variants_for(cell: Cell, plan: Plan, listing: dict[str, Any]) -> list[str]:
     the baseline's clone comes along where there is one: A/A in the same blocks
     tells what to believe.
     """
+    every = listing["all"][cell.backend]
+    named = [w for v in plan.variant for w in (every if v == "all" else [v])]
+    named = list(dict.fromkeys(named))
     if cell.backend == "kernel" and not listing["switch"]:
         running = [str(listing["kernel"])]
-        named = [v for v in plan.variant if v.split("#")[0] == running[0]]
+        named = [v for v in named if v.split("#")[0] == running[0]]
         return named if len(named) > 1 else running
     if cell.backend == "kernel":
-        return plan.variant
-    baseline = plan.baseline or plan.variant[0]
+        return named
+    baseline = plan.baseline or named[0]
     cloned = {
         w["name"] for k in ("searches", "presets") for w in listing[k] if w["clone"]
     }
     clone = f"{baseline}#clone"
-    if len(plan.variant) > 1 and baseline.split("+")[0] in cloned:
-        return list(dict.fromkeys([*plan.variant, clone]))
-    return plan.variant
+    if len(named) > 1 and baseline.split("+")[0] in cloned:
+        return list(dict.fromkeys([*named, clone]))
+    return named

@@ -97,6 +97,7 @@ class Sweep:
         kind = ["--core-kind", plan.core_kind] if plan.core_kind else []
         self.topology = drive.ask("topology", *kind)
         self.check_words()
+        self.check_switch()
         self.cells = expand(plan, self.topology, self.listing)
         self.records: list[dict[str, Any]] = []
         self.refused: set[Cell] = set()
@@ -113,12 +114,33 @@ class Sweep:
             raise Problem(
                 USAGE, f"no workload '{wrong[0]}'; there are: {' '.join(known)}"
             )
-        if self.plan.baseline and self.plan.baseline not in self.plan.variant:
+        named = {*self.plan.variant}
+        if "all" in named:
+            named.update(v for every in self.listing["all"].values() for v in every)
+        if self.plan.baseline and self.plan.baseline not in named:
             raise Problem(
                 USAGE,
                 f"--baseline: '{self.plan.baseline}' is not among the variants "
                 f"{','.join(self.plan.variant)}",
             )
+
+    def check_switch(self) -> None:
+        """Variants that a kernel without a switch cannot serve are not passed over
+        in silence."""
+        named, running = self.plan.variant, str(self.listing["kernel"])
+        default = named == Plan().variant
+        if "kernel" not in self.plan.backend or self.listing["switch"] or default:
+            return
+        others = [v for v in named if v.split("#")[0] != running]
+        if not others:
+            return
+        text = (
+            f"the running kernel is {running} and has no switch for "
+            f"{','.join(others)}: ./run.py kernel load, or kernel patch and a boot"
+        )
+        if self.plan.backend == ["kernel"] and others == named != ["all"]:
+            raise Problem(COULD_NOT, f"--variant: {text}")
+        print(f"run.py: {text}; measured on it: {running}", file=sys.stderr)
 
     def commands(self) -> list[list[str]]:
         """The driver's command line for each cell."""

@@ -146,18 +146,27 @@ static int check_one(const char *name, const struct variant *v, bool json,
 	return broken < 0 ? COULD_NOT : broken ? ANSWER_NO : DONE;
 }
 
+/* The names in @list, cut up in place; "all" or NULL is all that conform. */
+static unsigned int check_names(enum backend backend, char *list,
+				const char **names)
+{
+	unsigned int n = 0;
+	char *save = NULL;
+
+	if (!list || !strcmp(list, "all"))
+		return options_all_variants(backend, names, VARIANTS_MAX);
+	for (char *w = strtok_r(list, ",", &save); w && n < VARIANTS_MAX;
+	     w = strtok_r(NULL, ",", &save))
+		names[n++] = w;
+	return n;
+}
+
 static int check_model(char *list, bool json, struct problem *p)
 {
 	const char *names[VARIANTS_MAX];
-	unsigned int n = 0;
-	char *save = NULL;
+	unsigned int n = check_names(BACKEND_MODEL, list, names);
 	int worst = DONE;
 
-	if (!list)
-		n = options_all_variants(names, VARIANTS_MAX);
-	for (char *w = list ? strtok_r(list, ",", &save) : NULL;
-	     w && n < VARIANTS_MAX; w = strtok_r(NULL, ",", &save))
-		names[n++] = w;
 	for (unsigned int i = 0; i < n; i++)
 		if (!variant_find(names[i], FILES_LOCK_QUEUED, false, p))
 			return USAGE;
@@ -175,16 +184,16 @@ static int check_model(char *list, bool json, struct problem *p)
 /* The kernel's variants, one after the other by its switch. */
 static int check_switched(char *list, bool json, struct problem *p)
 {
+	const char *names[VARIANTS_MAX];
+	unsigned int n = check_names(BACKEND_KERNEL, list, names);
 	struct kswitch k;
-	char *save = NULL;
 	int worst = kswitch_open(&k, p);
 
-	for (char *w = strtok_r(list, ",", &save); w && worst < USAGE;
-	     w = strtok_r(NULL, ",", &save)) {
-		int status = kswitch_set(&k, w, p);
+	for (unsigned int i = 0; i < n && worst < USAGE; i++) {
+		int status = kswitch_set(&k, names[i], p);
 
 		if (!status)
-			status = check_one(w, NULL, json, p);
+			status = check_one(names[i], NULL, json, p);
 		if (status > worst)
 			worst = status;
 	}
@@ -204,10 +213,11 @@ int command_check(int argc, char **argv)
 		status = check_model(f.variants, f.json, &p);
 	else if (kswitch_there() && f.variants)
 		status = check_switched(f.variants, f.json, &p);
-	else if (f.variants &&
+	else if (f.variants && strcmp(f.variants, "all") &&
 		 !variant_find(f.variants, FILES_LOCK_QUEUED, false, &p))
 		status = USAGE;
-	else if (f.variants && strcmp(f.variants, kernel_running()))
+	else if (f.variants && strcmp(f.variants, "all") &&
+		 strcmp(f.variants, kernel_running()))
 		status = problem_set(&p, COULD_NOT,
 				     "--variant: the running kernel is %s, not "
 				     "%s; --backend model has all",
@@ -232,6 +242,18 @@ static json_t *words_json(const struct variant_word *words)
 				  words->about, "clone",
 				  variant_find(words->name, FILES_LOCK_QUEUED,
 					       true, NULL) != NULL));
+	return array;
+}
+
+/* What "--variant all" is there. */
+static json_t *all_json(enum backend backend)
+{
+	const char *names[VARIANTS_MAX];
+	unsigned int n = options_all_variants(backend, names, VARIANTS_MAX);
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < n; i++)
+		json_array_append_new(array, json_string(names[i]));
 	return array;
 }
 
@@ -287,12 +309,15 @@ int command_list(int argc, char **argv)
 		return say(status, &p);
 	uname(&u);
 	if (json) {
-		json_line(json_pack(
-			"{so so so so ss ss sb}", "workloads", workloads_json(),
-			"searches", words_json(variant_searches), "switches",
-			words_json(variant_switches), "presets",
-			words_json(variant_presets), "kernel", kernel_running(),
-			"release", u.release, "switch", kswitch_there()));
+		json_line(json_pack("{so so so so ss ss sb s{so so}}",
+				    "workloads", workloads_json(), "searches",
+				    words_json(variant_searches), "switches",
+				    words_json(variant_switches), "presets",
+				    words_json(variant_presets), "kernel",
+				    kernel_running(), "release", u.release,
+				    "switch", kswitch_there(), "all", "kernel",
+				    all_json(BACKEND_KERNEL), "model",
+				    all_json(BACKEND_MODEL)));
 	} else {
 		printf("Workloads (on the kernel and on the model)\n");
 		print_workloads(stdout);

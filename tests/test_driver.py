@@ -364,6 +364,20 @@ def test_the_switch_is_flipped_and_put_back(fdscale: Run, knob: Path) -> None:
     assert knob.read_text().splitlines()[0] == "merged-6.13"
 
 
+def test_all_is_what_the_switch_has(fdscale: Run, knob: Path) -> None:
+    """Of what it lists beside itself, what conforms."""
+    words = ("search two-level", "search first-word-v1", "preset patch-1")
+    knob.with_name("words").write_text("".join(f"{w}\n" for w in words))
+    env = {"FDSCALE_KNOB": str(knob)}
+    done = fdscale("run", "dup-close", "--variant", "all", "--json", *SHORT, env=env)
+    assert events(done)[0]["variants"] == ["two-level", "patch-1"]
+    done = fdscale("check", "--variant", "all", "--json", env=env)
+    assert done.returncode == 0, done.stderr
+    names = [json.loads(line)["variant"] for line in done.stdout.splitlines()]
+    assert names == ["two-level", "patch-1"]
+    assert knob.read_text().splitlines()[0] == "merged-6.13"
+
+
 def test_a_switch_that_does_not_obey(fdscale: Run, tmp_path: Path) -> None:
     """What does not read back as written is no measurement."""
     words = ("run", "dup-close", "--variant", "stock-6.12", *SHORT)

@@ -39,6 +39,7 @@ LISTING: dict[str, Any] = {
         {"name": "next_fd-line", "clone": False},
     ],
     "presets": [{"name": "stock-6.12", "clone": True}],
+    "all": {"kernel": ["merged-6.13"], "model": ["two-level", "stock-6.12"]},
 }
 ICE_LAKE: dict[str, Any] = {
     "pus": 160,
@@ -133,6 +134,18 @@ def test_the_kernel_has_one_form() -> None:
     assert variants_for(kernel, Plan(), LISTING) == ["merged-6.13"]
     switched = LISTING | {"switch": True}
     assert variants_for(kernel, Plan(), switched) == Plan().variant
+
+
+def test_all_is_what_the_backend_has() -> None:
+    """A kernel's switch has fewer than the model; without one it is what runs."""
+    kernel = Cell("dup-close", "kernel", "none", "compact", "threads", 1)
+    plan = Plan(variant=["stock-6.12", "all"])
+    assert variants_for(kernel, plan, LISTING) == ["merged-6.13"]
+    every = {"kernel": ["two-level", "stock-6.12"], "model": ["two-level"]}
+    switched = LISTING | {"switch": True, "all": every}
+    assert variants_for(kernel, plan, switched) == ["stock-6.12", "two-level"]
+    clone = "stock-6.12#clone"
+    assert variants_for(MODEL, plan, switched) == ["stock-6.12", "two-level", clone]
 
 
 def test_cells_survive_json() -> None:

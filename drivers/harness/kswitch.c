@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -42,6 +43,25 @@ bool kswitch_read(char *name, size_t size)
 	if (knob >= 0)
 		close(knob);
 	return ok;
+}
+
+bool kswitch_has(const char *name)
+{
+	const char *knob = kswitch_path();
+	const char *slash = strrchr(knob, '/');
+	char path[256], word[64];
+	bool has = false;
+	FILE *words;
+
+	snprintf(path, sizeof(path), "%.*swords",
+		 slash ? (int)(slash - knob + 1) : 0, knob);
+	words = fopen(path, "re");
+	if (!words)
+		return false;
+	while (!has && fscanf(words, "%*s %63s", word) == 1)
+		has = !strcmp(word, name);
+	fclose(words);
+	return has;
 }
 
 /* The kernel takes it with or without a newline; a plain file of a test keeps

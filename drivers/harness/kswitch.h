@@ -26,6 +26,9 @@ bool kswitch_there(void);
 /* What it says now, or false: not there, or not for us to read. */
 bool kswitch_read(char *name, size_t size);
 
+/* Whether it has a search, a switch or a preset: it lists its words beside. */
+bool kswitch_has(const char *name);
+
 /* DONE, or COULD_NOT: not for us to write.  Undo with kswitch_close(). */
 int kswitch_open(struct kswitch *k, struct problem *p);
 

@@ -142,7 +142,8 @@ static int add_variant(struct run *run, const char *name, struct problem *p)
 	return DONE;
 }
 
-unsigned int options_all_variants(const char **names, unsigned int most)
+unsigned int options_all_variants(enum backend backend, const char **names,
+				  unsigned int most)
 {
 	const struct variant_word *const lists[] = {variant_searches,
 						    variant_presets};
@@ -153,10 +154,14 @@ unsigned int options_all_variants(const char **names, unsigned int most)
 			const struct variant *found = variant_find(
 				v->name, FILES_LOCK_QUEUED, false, NULL);
 
+			if (backend == BACKEND_KERNEL && !kswitch_has(v->name))
+				continue;
 			if (found && !variant_nonconforming(found) && n < most)
 				names[n++] = v->name;
 		}
 	}
+	if (!n) /* a kernel with no switch, or none that we may read */
+		names[n++] = kernel_running();
 	return n;
 }
 
@@ -171,11 +176,9 @@ static int split_variants(struct run *run, char *text, struct problem *p)
 		unsigned int n = 1;
 
 		all[0] = name;
-		if (!strcmp(name, "all") &&
-		    (run->backend == BACKEND_MODEL || kswitch_there()))
-			n = options_all_variants(all, VARIANTS_MAX);
-		else if (!strcmp(name, "all"))
-			all[0] = kernel_running();
+		if (!strcmp(name, "all"))
+			n = options_all_variants(run->backend, all,
+						 VARIANTS_MAX);
 		for (unsigned int i = 0; i < n; i++) {
 			int status = add_variant(run, all[i], p);
 

@@ -16,7 +16,11 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 /* What options_parse() allocated. */
 void options_free(struct run *run);
 
-/* Every preset and search that conforms, for "--variant all". */
-unsigned int options_all_variants(const char **names, unsigned int most);
+/*
+ * What "--variant all" is: every search and preset that conforms, on a kernel
+ * those that its switch has, or what it is.
+ */
+unsigned int options_all_variants(enum backend backend, const char **names,
+				  unsigned int most);
 
 #endif
