@@ -9,10 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import kernel_build, kernel_count, kernel_livepatch, kernel_transform
+from bench import kernel_build, kernel_count, kernel_counts, kernel_livepatch
+from bench import kernel_transform
 from bench.kernel_build import Kernel
 from bench.kernel_guest import TCG_TIMES, Machine, fastest
 from bench.kernel_session import Session
+from bench.looks import safe_name
 from bench.problem import ANSWER_NO, COULD_NOT, DONE, USAGE, Problem
 
 DRIVER = Path(__file__).resolve().parent.parent / "build" / "fdscale"
@@ -50,7 +52,7 @@ examples:
   ./run.py kernel count --source 6.1 --json
 
 A row is WORKLOAD@HOLD: none, low:N, or low:N-FD where FD is free again.
-'user's own' is the loop around the system calls; it is not in the numbers.
+What is counted is kept in ~/.local/share/fdscale/counts, with a figure.
 Exit status 1 when two boots differ or a variant did not reach its own code.
 """
 SWEEP = """\
@@ -219,21 +221,32 @@ def run_count(args: argparse.Namespace) -> int:
     variants = chosen_variants(args.variant, kernel)
     counts, same = kernel_count.count(kernel, variants, rows)
     strays = kernel_count.strays(counts, kernel.manifest["tree"])
+    words = kernel.manifest
+    title = f"Linux {words['release']}, {words['tree']}, {words['flavour']}"
+    marked = [c.row for c in counts if c.functions]
+    shown = list(dict.fromkeys(marked))[:2]
+    kept = None
+    if same and not strays:
+        kept = kernel_counts.keep(kernel, counts)
+        for row in shown:
+            base = kept.with_suffix(f".{safe_name(row)}")
+            kernel_count.draw(base, counts, row, title)
     if args.json:
         for one in counts:
-            print(json.dumps({**kernel.manifest, **asdict(one)}))
+            print(json.dumps({**words, **asdict(one)}))
     else:
-        words = kernel.manifest
-        print(f"Linux {words['release']}, {words['tree']}, {words['flavour']}")
+        print(title)
         print("\n".join(kernel_count.table(counts)))
-        for row in [r for r in rows if r.startswith("dup-close@")][:2]:
+        for row in shown:
             print("\n".join(["", *kernel_count.part_table(counts, row)]))
         print()
         print("two boots: " + ("the same numbers" if same else "NOT the same numbers"))
-        if kernel.manifest["flavour"] != "plain" and not strays:
+        if words["flavour"] != "plain" and not strays:
             print("every variant ran its own code, by the calls counted")
     for stray in strays:
         print(f"kernel: {stray}", file=sys.stderr)
+    if kept and not args.json:
+        print(f"Numbers and figures in {kept.with_suffix('.*')}")
     return DONE if same and not strays else ANSWER_NO
 
 

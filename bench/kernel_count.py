@@ -14,10 +14,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 
+from bench.charts import draw_bars
 from bench.kernel_build import Kernel
 from bench.kernel_guest import Guest, Machine, boot, counting
 from bench.kernel_initramfs import compiled
 from bench.kernel_layout import PRESETS
+from bench.plot import Titles
 from bench.problem import COULD_NOT, USAGE, Problem
 
 SEARCHES = (
@@ -39,6 +41,11 @@ ROWS = (
     "dup-close@low:100000-5",
     "two-holes@low:100000",
     "yuma@low:66",
+    "random-churn@none",
+    "burst@none",
+    "burst:reversed@none",
+    "burst:random@none",
+    "close-range@none",
     "open-close@none",
     "open-close@low:64",
     "dupfd:0@low:64",
@@ -46,12 +53,23 @@ ROWS = (
     "dupfd:1000@low:64",
     "socket-unix@low:64",
     "socket-inet@low:64",
+    "socketpair-close@low:64",
     "pipe-close@low:64",
     "eventfd-close@low:64",
+    "epoll-close@low:64",
+    "memfd-close@low:64",
+    "timerfd-close@low:64",
+    "accept-unix@low:64",
+    "scm-rights@low:64",
     "openneg@low:64",
+    "read1@low:64",
+    "write1@low:64",
     "getppid@none",
     "dup2-churn@10000",
+    "growth@10000",
 )
+FIXED = ("dup2-churn", "growth")  # after @ the number of turns; not marked
+STRETCH = ("random-churn", "burst", "close-range")  # take a free stretch: no hole
 MARKED = 5  # turns that the plugin sees, as in drivers/kernel/count.c
 PAIRS = ("two-holes", "yuma")  # two operations a turn
 BOOT_SECONDS = 3600  # a loop of a million turns takes long
@@ -124,12 +142,13 @@ def check_rows(rows: list[str]) -> None:
             raise Problem(
                 USAGE, f"--row: no '{workload}'; there are: {' '.join(known)}"
             )
-        pattern = r"[1-9]\d*" if workload == "dup2-churn" else r"(none|low:\d+(-\d+)?)?"
+        pattern, words = r"(none|low:\d+(-\d+)?)?", "none, low:N or low:N-FD"
+        if workload in FIXED:
+            pattern, words = r"[1-9]\d*", "the number of turns"
+        elif workload.split(":")[0] in STRETCH:
+            pattern, words = r"(none|low:\d+)?", "none or low:N"
         if not re.fullmatch(pattern, hold):
-            raise Problem(
-                USAGE,
-                f"--row {row}: after @ none, low:N or low:N-FD (dup2-churn: its turns)",
-            )
+            raise Problem(USAGE, f"--row {row}: after @ goes {words}")
 
 
 def own_function(variant: str, tree: str) -> str:
@@ -181,7 +200,7 @@ def functions_of(kernel: Kernel) -> dict[str, tuple[int, int]]:
 
 def read_stretches(text: str, counts: list[Count]) -> None:
     """Give each count the functions of its marked stretches, in order."""
-    marked = [c for c in counts if not c.row.startswith("dup2-churn")]
+    marked = [c for c in counts if c.row.split("@")[0] not in FIXED]
     lines = text.splitlines()
     if len(lines) != MARKED * len(marked):
         raise Problem(
@@ -249,20 +268,34 @@ def strays(counts: list[Count], tree: str) -> list[str]:
     return out
 
 
+def short_names(variants: list[str], fit: bool) -> dict[str, str]:
+    """The variants by name where the names fit, else by number."""
+    return {v: v if fit else f"[{i}]" for i, v in enumerate(variants, 1)}
+
+
+def legend(names: dict[str, str]) -> list[str]:
+    """What the numbers stand for."""
+    return [f"{short} {v}" for v, short in names.items() if short != v]
+
+
 def table(counts: list[Count]) -> list[str]:
     """Lines to print: a row a workload and hold, a column a variant."""
     variants = list(dict.fromkeys(c.variant for c in counts))
     by = {(c.row, c.variant): c for c in counts}
     rows = list(dict.fromkeys(c.row for c in counts))
-    widths = [max(len(v), 9) for v in variants]
     wide = max(map(len, rows))
-    head = "  ".join(v.rjust(w) for v, w in zip(variants, widths))
-    lines = [f"{'instructions in the kernel'.ljust(wide)}  {head}  user's own"]
+    longest = {v: max(len(number(by[r, v].kernel)) for r in rows) for v in variants}
+    fit = sum(max(len(v), longest[v]) + 1 for v in variants) <= 74 - wide
+    names = short_names(variants, fit)
+    widths = [max(len(names[v]), longest[v]) for v in variants]
+    head = " ".join(names[v].rjust(w) for v, w in zip(variants, widths))
+    lines = ["instructions an operation in the kernel; user: the loop's own, besides"]
+    lines += [*legend(names), f"{''.ljust(wide)} {head}  user"]
     for row in rows:
         cells = [by[row, v] for v in variants]
-        shown = "  ".join(number(c.kernel).rjust(w) for c, w in zip(cells, widths))
+        shown = " ".join(number(c.kernel).rjust(w) for c, w in zip(cells, widths))
         own = {number(c.own) for c in cells}
-        lines.append(f"{row.ljust(wide)}  {shown}  {'/'.join(sorted(own)).rjust(10)}")
+        lines.append(f"{row.ljust(wide)} {shown}  {'/'.join(sorted(own)).rjust(4)}")
     return lines
 
 
@@ -271,15 +304,31 @@ def number(value: float) -> str:
     return f"{value:.0f}" if abs(value - round(value)) < 0.005 else f"{value:.1f}"
 
 
+def parts_of(one: Count) -> dict[str, float]:
+    """Instructions of each part of the path, and of the rest of it."""
+    parts = {p: one.part(p) for p in PARTS}
+    return {**parts, "the rest": one.kernel - sum(parts.values())}
+
+
 def part_table(counts: list[Count], row: str) -> list[str]:
     """Lines to print: for one row, what each part of the path took."""
-    lines = [f"of {row}:"]
     chosen = [c for c in counts if c.row == row and c.functions]
     if not chosen:
         return []
-    wide = max(len(c.variant) for c in chosen)
+    variants = [c.variant for c in chosen]
+    names = short_names(variants, max(map(len, variants)) <= 36)
+    wide = max(len(row), *map(len, names.values()))
+    lines = ["  ".join([row.ljust(wide), *parts_of(chosen[0])])]
     for c in chosen:
-        parts = "  ".join(f"{p} {number(c.part(p))}" for p in PARTS)
-        rest = c.kernel - sum(c.part(p) for p in PARTS)
-        lines.append(f"  {c.variant.ljust(wide)}  {parts}  the rest {number(rest)}")
+        values = [number(v).rjust(len(h)) for h, v in parts_of(c).items()]
+        lines.append("  ".join([names[c.variant].ljust(wide), *values]))
     return lines
+
+
+def draw(base: Path, counts: list[Count], row: str, machine: str) -> list[Path]:
+    """The figure of one row: a bar a variant, a piece a part of the path."""
+    chosen = [c for c in counts if c.row == row and c.functions]
+    parts = {p: [parts_of(c)[p] for c in chosen] for p in [*PARTS, "the rest"]}
+    titles = Titles(f"{row}: instructions an operation", machine)
+    shown = [(p, values) for p, values in parts.items() if any(values)]
+    return draw_bars(base, [c.variant for c in chosen], shown, titles)

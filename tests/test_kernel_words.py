@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import kernel, kernel_build
-from bench.kernel_count import Count, own_function, part_table, strays, table
+from bench import kernel, kernel_build, kernel_counts
+from bench.kernel_count import PARTS, VARIANTS, Count, own_function, part_table
+from bench.kernel_count import searches_alone, strays, table
 from bench.problem import COULD_NOT, USAGE, Problem
 
 
@@ -36,6 +37,8 @@ def never_build(monkeypatch: pytest.MonkeyPatch) -> None:
         ("count --row nothing@none", "no 'nothing'"),
         ("count --row dup-close@full", "dup-close@full"),
         ("count --row dup2-churn@none", "dup2-churn@none"),
+        ("count --row growth", "number of turns"),
+        ("count --row burst:random@low:64-5", "none or low:N"),
         ("count --row ,", "--row"),
         ("count --variant fastest", "no 'fastest'"),
         ("count --variant two-level+fast", "no switch 'fast'"),
@@ -124,7 +127,43 @@ def test_the_tables_show_every_number() -> None:
         Count("dup-close@none", "patch-1", 607.5, 32, 607.5),
     ]
     lines = table(counts)
-    assert lines[0].split()[-4:] == ["stock-6.12", "patch-1", "user's", "own"]
-    assert lines[1].split() == ["dup-close@none", "640", "607.5", "32"]
+    assert lines[1].split() == ["stock-6.12", "patch-1", "user"]
+    assert lines[2].split() == ["dup-close@none", "640", "607.5", "32"]
     parts = part_table(counts, "dup-close@none")
-    assert "alloc 80" in parts[1] and "the rest 520" in parts[1]
+    assert parts[0].split("  ")[1:] == [*PARTS, "the rest"]
+    assert parts[1].split() == ["stock-6.12", "80", "40", "0", "0", "520"]
+
+
+def test_tables_fit_80_columns() -> None:
+    """Names too long for heads are numbered, and the numbers explained."""
+    row = "dup-close@low:100000-5"
+    names = searches_alone("stock-6.12")
+    functions = {"fdv_tree_alloc": (1.0, 80.0)}
+    counts = [Count(row, v, 62504, 3408, 1, functions) for v in names]
+    lines = [*table(counts), *part_table(counts, row)]
+    assert max(map(len, lines)) <= 80
+    assert all(f"[{i}] {v}" in lines for i, v in enumerate(names, 1))
+    counts = [Count(row, v, 62504, 3408, 1, functions) for v in VARIANTS]
+    assert max(map(len, table(counts))) <= 80
+    assert table(counts)[1].split() == [*VARIANTS, "user"]
+
+
+def test_counts_are_kept_and_added_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    words = {"release": "6.12.9", "flavour": "direct"}
+    kernel = kernel_build.Kernel(tmp_path / "build-1", words)
+    first = [Count("a@none", v, 1, 1, 1, {"f": (1.0, 2.0)}) for v in ("p", "q")]
+    path = kernel_counts.keep(kernel, first)
+    assert path.parent == tmp_path / "fdscale/counts"
+    again = Count("a@none", "q", 5, 1, 1, {"f": (1.0, 2.0)})
+    kernel_counts.keep(kernel, [again])
+    kept = kernel_counts.found("6.12")
+    assert [(c.variant, c.kernel) for c in kept] == [("p", 1), ("q", 5)]
+    assert kept[1].part("alloc") == 0 and list(kept[1].functions["f"]) == [1.0, 2.0]
+    assert kernel_counts.found("6.1") == []
+    assert kernel_counts.found("6.12", "plain") == []
+    # Another build's numbers are other numbers.
+    kernel_counts.keep(kernel_build.Kernel(tmp_path / "build-2", words), [again])
+    assert len(kernel_counts.found("6.12")) == 1

@@ -8,13 +8,14 @@
  *	count --variants A,B,.. --rows ROW,..
  *
  * A row is WORKLOAD, or WORKLOAD@HOLD where HOLD is none, low:N or low:N-FD
- * (FD free again); dup2-churn@N does N turns.  One JSON object a line:
+ * (FD free again); dup2-churn@N does N turns, growth@N takes N from an empty
+ * table.  One JSON object a line:
  *	{"row":..,"variant":..,"kernel":..,"own":..,"median":..}
  * `kernel` is per operation: the 5th percentile of what turns of the loop took,
  * less the same with a nop for each syscall instruction; so neither the clock
  * is in it nor a timer tick nor what is freed later nor a new page for a slab.
- *`median` takes the median turn instead.  `own` is the loop's part in user
- *space.
+ * `median` takes the median turn instead.  `own` is the loop's part in user
+ * space.
  *
  * Each row runs in a process of its own, from a table of 64 slots; the
  * variants take turns in it.
@@ -167,6 +168,22 @@ static void build_hold(const char *hold, struct table *t)
 		die("hold", hold, errno);
 	t->low = top > 5 ? 5 : 1;
 	t->high = top > 10 ? top - 10 : 2;
+	t->first = n == 2 ? hole : top;
+	t->helper = top + HELPER_ABOVE;
+}
+
+/* What the loop needs besides the hold, out of its way. */
+static void prepare(const struct workload *w, const struct table *t)
+{
+	int fd;
+
+	if (w->prepare && w->prepare())
+		die("prepare", w->name, errno);
+	if (!w->helper)
+		return;
+	fd = w->helper();
+	if (fd < 0 || dup2(fd, t->helper) < 0 || close(fd))
+		die("prepare", w->name, errno);
 }
 
 static void report(const char *row, const char *variant, const struct sample *s)
@@ -185,11 +202,51 @@ static double churn(caller call, long turns, long *bad)
 	*bad |= dup(0);
 	start = now();
 	for (long i = 0; i < turns; i++) {
-		*bad |= call(SYS_close, 3, 0, 0);
-		*bad |= call(SYS_dup2, 0, 3, 0);
-		*bad |= call(SYS_dup, 0, 0, 0);
+		*bad |= call(SYS_close, 3, 0, 0, 0);
+		*bad |= call(SYS_dup2, 0, 3, 0, 0);
+		*bad |= call(SYS_dup, 0, 0, 0, 0);
 	}
 	return (double)(now() - start) / turns;
+}
+
+/* Dups from an empty table up to @turns, growing it.  Ticks a dup. */
+static double growth(caller call, long turns, long *bad)
+{
+	uint64_t start;
+
+	syscall(SYS_close_range, 3u, ~0u, 0u);
+	start = now();
+	for (long i = 0; i < turns; i++)
+		*bad |= call(SYS_dup, 0, 0, 0, 0);
+	return (double)(now() - start) / turns;
+}
+
+/* A table does not shrink: each variant has a process of its own. */
+static void run_growth(const char *row, long turns, char **variants, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct sample s;
+		int status;
+		long bad = 0;
+
+		fflush(stdout);
+		if (fork()) {
+			if (wait(&status) < 0 || status)
+				exit(3);
+			continue;
+		}
+		set_variant(variants[i]);
+		s.own = growth(call_nothing, turns, &bad);
+		settle();
+		bad = 0;
+		s.kernel = growth(call_kernel, turns, &bad) - s.own;
+		s.median = s.kernel;
+		if (bad < 0)
+			die("a call failed", row, EIO);
+		report(row, variants[i], &s);
+		fflush(stdout);
+		_exit(0);
+	}
 }
 
 static void run_churn(const char *row, long turns, char **variants, int count)
@@ -225,10 +282,15 @@ static void run_row(const char *row, char **variants, int count)
 		run_churn(row, atol(hold), variants, count);
 		return;
 	}
+	if (!strcmp(name, "growth")) {
+		run_growth(row, atol(hold), variants, count);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(workloads) / sizeof(*workloads); i++) {
 		if (strcmp(workloads[i].name, name))
 			continue;
 		build_hold(hold, &t);
+		prepare(&workloads[i], &t);
 		for (int v = 0; v < count; v++) {
 			struct sample s;
 
