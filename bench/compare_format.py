@@ -8,6 +8,7 @@ import json
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,15 @@ def _closing(report: Report) -> list[str]:
         lines.append(f"Failed runs, left out: {report.failed_runs}.")
     lines += _first_of("Not compared", report.missing)
     lines += _first_of("Nothing beside it", report.alone)
+    if report.not_counted:
+        lines.append(f"Not counted: {report.not_counted}")
     return lines
+
+
+def _counted(side: Measured) -> str:
+    """What an operation took of each perf event: "instructions 12+606.3"; or ""."""
+    found = [f"{event} {each}" for event, each in side.events.items()]
+    return f"an operation (user+kernel): {', '.join(found)}" if found else ""
 
 
 def _title(report: Report) -> str:
@@ -142,8 +151,10 @@ def text(report: Report) -> str:
             base, other = _labels(item)
             if base not in shown:
                 lines += _wrap(f"{base}: {_rate_line(item.base)}, the baseline", 2)
+                lines += _wrap(_counted(item.base), 4)
                 shown.add(base)
             lines += _wrap(f"{other}: {_rate_line(item.other)}", 2)
+            lines += _wrap(_counted(item.other), 4)
             lines += _wrap(item.verdict.text, 4)
             lines += [line for note in item.notes for line in _wrap(f"! {note}", 4)]
     lines += ["", *(line for item in _closing(report) for line in _wrap(item))]
@@ -166,7 +177,10 @@ def markdown(report: Report) -> str:
     for item in report.comparisons:
         base, other = _labels(item)
         said = "; ".join([item.verdict.text, *item.notes])
-        rates = _rate_line(item.base), _rate_line(item.other)
+        rates = [
+            "; ".join(filter(None, (_rate_line(side), _counted(side))))
+            for side in (item.base, item.other)
+        ]
         lines.append(_md([cell_name(item.cell), base, rates[0], other, rates[1], said]))
     lines += ["", *(f"{item}  " for item in _closing(report))]
     return "\n".join(lines) + "\n"
@@ -194,6 +208,7 @@ def _row(item: Comparison) -> dict[str, Any]:
             "jain": side.fairness.jain,
             "starved": side.fairness.starved,
             "bimodal": side.bimodal,
+            "per_op": {event: asdict(each) for event, each in side.events.items()},
         }
     row["ratio"] = ratio.estimate
     row["ratio_low"], row["ratio_high"] = _number(ratio.low), _number(ratio.high)
@@ -222,6 +237,7 @@ def as_json(report: Report) -> str:
         "expected_false": report.expected_false,
         "opposite_signs": report.opposite,
         "failed_runs": report.failed_runs,
+        "not_counted": report.not_counted or None,
         "missing": list(report.missing),
         "alone": list(report.alone),
     }
@@ -296,11 +312,30 @@ def _metrics(item: Comparison) -> list[tuple[str, list[float], list[float]]]:
     """LKP's metrics of a workload: the total under two names, and a task's part."""
     a, b = list(item.base.rates), list(item.other.rates)
     tasks = int(item.cell["tasks"])
-    return [
+    found = [
         (f"fdscale.{tasks}.{item.cell['mode']}", a, b),
         ("fdscale.per_task_ops", [x / tasks for x in a], [x / tasks for x in b]),
         ("fdscale.workload", a, b),
     ]
+    for event, metric in COUNTED.items():
+        counts = [_totals(side, event) for side in (item.base, item.other)]
+        if all(counts):
+            found.append((metric, counts[0], counts[1]))
+    return found
+
+
+# LKP's name of it, though here it is what it says: instructions of an operation.
+COUNTED = {
+    "instructions": "perf-stat.overall.path-length",
+    "cycles": "fdscale.cycles_per_op",
+    "cache-misses": "fdscale.cache_misses_per_op",
+}
+
+
+def _totals(side: Measured, event: str) -> list[float]:
+    """Of each run that counted the event on both sides of the kernel's door."""
+    runs = [run[event].total for run in side.per_op if event in run]
+    return [total for total in runs if total is not None]
 
 
 def _deviation(values: list[float]) -> float:
@@ -381,6 +416,11 @@ def lkp_stats(report: Report) -> str:
         base, other = _labels(item)
         for name, side in ((base, item.base), (other, item.other)):
             found[_stat(*words, name, "ops_per_s")] = f"{side.interval.estimate:.6g}"
+            for event, each in side.events.items():
+                key = event.replace("-", "_") + "_per_op"
+                for half, count in asdict(each).items():
+                    if count is not None:
+                        found[_stat(*words, name, f"{key}_{half}")] = f"{count:.6g}"
         ratio = item.verdict.ratio
         against = (*words, other, "against", base)
         found[_stat(*against, "ratio")] = f"{ratio.estimate:.6g}"

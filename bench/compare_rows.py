@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench import stats, store
+from bench import counters, stats, store
+from bench.counters import PerOp
 from bench.host import Difference, differences, load_host
 from bench.problem import ANSWER_NO, COULD_NOT, DONE, INCONCLUSIVE, USAGE, Problem
 
@@ -45,6 +46,25 @@ class Measured:
     rates: tuple[float, ...]
     interval: stats.Interval
     fairness: stats.Fairness
+    per_op: tuple[Mapping[str, PerOp], ...]  # by perf event, one a run
+
+    @property
+    def events(self) -> dict[str, PerOp]:
+        """What an operation took of each event that was counted: the runs' mean."""
+        return {
+            event: PerOp(*(self.mean(event, side) for side in counters.SIDES))
+            for event in dict.fromkeys(e for run in self.per_op for e in run)
+            if any(run[event].known for run in self.per_op if event in run)
+        }
+
+    def mean(self, event: str, side: str) -> float | None:
+        """Over the runs that counted it; None: no run did."""
+        known = [
+            n
+            for run in self.per_op
+            if event in run and (n := getattr(run[event], side)) is not None
+        ]
+        return sum(known) / len(known) if known else None
 
     @property
     def bimodal(self) -> bool:
@@ -75,6 +95,7 @@ class Report:
     missing: tuple[str, ...]  # cells and variants that one side has no results of
     alone: tuple[str, ...]  # cells with one variant: nothing to compare it with
     failed_runs: int
+    not_counted: str = ""  # the reason for the first perf event that is missing
     opposite: bool = field(init=False)
     expected_false: float = field(init=False)
 
@@ -122,14 +143,16 @@ def _unfairness(fair: stats.Fairness) -> tuple[bool, float]:
 
 def _measured(side: str, variant: str, rows: Rows) -> Measured:
     """A variant in the runs of one cell."""
-    runs, tasks = [], []
+    runs, tasks, counted = [], [], []
     for row in rows:
         mine = [w for w in row["windows"] if w["variant"] == variant]
         runs.append([w["rate"] for w in mine])
         tasks.append([sum(ops) for ops in zip(*(w["ops"] for w in mine))])
+        counted.append(counters.per_op(mine))
     worst = min((stats.fairness(ops) for ops in tasks), key=_unfairness)
     rates = tuple(stats.run_rate(run) for run in runs)
-    return Measured(side, variant, rates, stats.t_interval(rates), worst)
+    interval = stats.t_interval(rates)
+    return Measured(side, variant, rates, interval, worst, tuple(counted))
 
 
 def _variants(rows: Rows) -> list[str]:
@@ -431,4 +454,5 @@ def make_report(
         tuple(missing),
         tuple(alone),
         failed,
+        counters.why_not(row for folder in folders for row in folder.rows),
     )

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from bench import stats
+from bench import counters, stats
+from bench.counters import PerOp
 from bench.plan import Cell
 from bench.stats import Fairness, Interval, Verdict
 
@@ -37,6 +38,7 @@ class Judged:
     redone: int  # windows that the driver did again
     bimodal: bool
     roles: dict[str, Interval] = field(default_factory=dict)  # rates of each
+    per_op: dict[str, PerOp] = field(default_factory=dict)  # by perf event
 
 
 @dataclass
@@ -151,6 +153,7 @@ def judge_variant(
         sum(w["redone"] > 0 for w in windows),
         two_modes(rates),
         role_rates(good, variant),
+        counters.per_op(windows),
     )
 
 
@@ -240,6 +243,15 @@ def two_modes(runs: list[list[float]]) -> bool:
     return stats.bimodal(within)
 
 
+def events_known(result: CellResult) -> list[tuple[str, str]]:
+    """The perf events that some variant has a count of, and what heads their rows."""
+    known = {
+        e for j in result.variants.values() for e, n in j.per_op.items() if n.known
+    }
+    order = dict.fromkeys(e for j in result.variants.values() for e in j.per_op)
+    return [(e, counters.SHORT.get(e, e)[:6]) for e in order if e in known]
+
+
 def rows(result: CellResult, names: list[str]) -> list[str]:
     """The lines of one number of tasks."""
     judged = [result.variants.get(n) for n in names]
@@ -264,6 +276,9 @@ def rows(result: CellResult, names: list[str]) -> list[str]:
         found = [j.roles.get(role) if j else None for j in judged]
         lines.append([human(i.estimate) + percent(i) if i else "-" for i in found])
         heads.append(role[:6])
+    for event, head in events_known(result):
+        heads.append(head)
+        lines.append([str(j.per_op[event]) if j else "" for j in judged])
     if result.threshold is not None:
         percents = 100 * result.threshold
         beyond = f"below {percents:.1f}%" if percents < stats.WILD else "tells nothing"
@@ -373,6 +388,12 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
     return lines
 
 
+def not_counted(records: list[dict[str, Any]]) -> list[str]:
+    """One line where a perf event is missing, with the first reason given."""
+    why = counters.why_not(records)
+    return [f"Not counted: {why}"] if why else []
+
+
 def comparisons(results: list[CellResult]) -> str:
     """How many were made, and how many would differ by chance."""
     made = [
@@ -413,6 +434,10 @@ LEGEND = (
     "X 95 times in 100 (else as calibrated); no smaller difference is called. "
     "'needs': what would settle it."
 )
+COUNTED = (
+    "'instr', 'cycles', 'misses': what an operation took of them, in user space + in "
+    "the kernel."
+)
 
 
 def summary(
@@ -429,14 +454,17 @@ def summary(
     top = f"{host['machine']}\nkernel {host['kernel']}"
     if host.get("resolves"):
         top += "\n" + wrapped(host["resolves"])
-    parts = [top, wrapped(LEGEND, "")]
+    legend = LEGEND
+    if any(events_known(r) for r in results):
+        legend += " " + COUNTED
+    parts = [top, wrapped(legend, "")]
     for group, cells in groups(results).items():
         if any(r.variants for r in cells):
             parts.append(table(group, cells))
     failed = [f"{r.cell}: {text}" for r in results for text in r.failures]
     missing = [str(c) for c in planned if c not in {r.cell for r in results}]
     for title, lines in (
-        ("Notes", notes(results, planned_runs)),
+        ("Notes", notes(results, planned_runs) + not_counted(records)),
         ("Failed or refused", failed),
         ("Not measured", missing),
     ):
@@ -491,6 +519,7 @@ def as_json(
                         "roles": {n: interval(i) for n, i in j.roles.items()},
                         "windows": j.windows,
                         "disturbed": j.disturbed,
+                        "per_op": {e: asdict(n) for e, n in j.per_op.items()},
                     }
                     for name, j in r.variants.items()
                 },

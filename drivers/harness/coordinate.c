@@ -40,6 +40,7 @@ struct coordinator {
 	uint64_t recorded_ns;
 	struct tally tally;
 	struct window window;
+	struct counters counters;
 	struct kswitch kswitch; /* the kernel's, where it has one */
 };
 
@@ -204,6 +205,7 @@ static int start_tasks(struct coordinator *c, struct problem *p)
 	pid_t self = getpid();
 
 	atomic_store(&c->shared->done, 0);
+	atomic_store(&c->shared->counted, 0);
 	fflush(stdout);
 	for (unsigned int first = 0; first < run->tasks; first += each) {
 		pid_t pid = fork();
@@ -217,6 +219,10 @@ static int start_tasks(struct coordinator *c, struct problem *p)
 			tasks_main(run, c->shared, c->slots, first, each, self);
 		c->children[first] = pid;
 	}
+	/* After the last fork: a child's table is sized to what is open. */
+	counters_open(&c->counters, &run->counters, c->children, run->tasks);
+	atomic_store(&c->shared->counted, 1);
+	futex_wake_all(&c->shared->counted);
 	return wait_done(c, 0, p);
 }
 
@@ -228,6 +234,7 @@ static int end_tasks(struct coordinator *c, struct problem *p)
 	post(c, ORDER_QUIT);
 	status = wait_done(c, clock_ns() + HANG, p);
 	c->quitting = false;
+	counters_close(&c->counters);
 	for (unsigned int i = 0; !status && i < c->run->tasks; i++) {
 		int how = 0;
 
@@ -279,6 +286,7 @@ static void collect(struct coordinator *c, uint64_t from, uint64_t until)
 	w->ns = until - from;
 	w->skew_ns = latest - c->shared->start;
 	w->rate = sum * 1e9 / w->ns;
+	w->from = from;
 }
 
 static int set_variant(struct coordinator *c, unsigned int variant,
@@ -287,6 +295,45 @@ static int set_variant(struct coordinator *c, unsigned int variant,
 	c->shared->variant = variant;
 	c->shared->inject = c->run->clone[variant] ? c->run->inject : 0;
 	return kswitch_set(&c->kswitch, c->run->variant_names[variant], p);
+}
+
+/* By all tasks, in the order just carried out. */
+static struct counted counted(const struct coordinator *c)
+{
+	struct counted sum = {0};
+
+	for (unsigned int i = 0; i < c->run->tasks; i++) {
+		sum.ops += slot_of(c->slots, i)->all;
+		sum.spins += slot_of(c->slots, i)->spins;
+	}
+	return sum;
+}
+
+/* Post an order, count while it is carried out, and see whether it failed. */
+static int carry_out(struct coordinator *c, enum order order, uint64_t deadline,
+		     struct problem *p)
+{
+	int status;
+
+	counters_start(&c->counters);
+	post(c, order);
+	status = wait_done(c, deadline, p);
+	if (status)
+		return status;
+	counters_stop(&c->counters, counted(c));
+	return atomic_load(&c->shared->failed) ? failed_call(c, p) : DONE;
+}
+
+/* @settle ns unrecorded, then @ns of a window; without either: one batch. */
+static int order_window(struct coordinator *c, uint64_t settle, uint64_t ns,
+			struct problem *p)
+{
+	struct shared *sh = c->shared;
+
+	sh->start = clock_ns() + c->lead;
+	sh->from = sh->start + settle;
+	sh->until = sh->from + ns;
+	return carry_out(c, ORDER_WINDOW, sh->until + HANG, p);
 }
 
 /*
@@ -301,24 +348,20 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 	struct shared *sh = c->shared;
 	uint64_t settle = ns / 20 > SETTLE_LEAST ? ns / 20 : SETTLE_LEAST;
 
+	sh->batch_ns = ns / 1000 < 1000	   ? 1000
+		       : ns / 1000 > 20000 ? 20000
+					   : ns / 1000;
 	for (unsigned int redone = 0;; redone++) {
-		int status;
+		int status = set_variant(c, variant, p);
 
-		status = set_variant(c, variant, p);
+		if (!status && c->counters.there) {
+			status = order_window(c, 0, 0, p);
+			counters_empty(&c->counters);
+		}
+		if (!status)
+			status = order_window(c, settle, ns, p);
 		if (status)
 			return status;
-		sh->start = clock_ns() + c->lead;
-		sh->from = sh->start + settle;
-		sh->until = sh->from + ns;
-		sh->batch_ns = ns / 1000 < 1000	   ? 1000
-			       : ns / 1000 > 20000 ? 20000
-						   : ns / 1000;
-		post(c, ORDER_WINDOW);
-		status = wait_done(c, sh->until + HANG, p);
-		if (status)
-			return status;
-		if (atomic_load(&sh->failed))
-			return failed_call(c, p);
 		collect(c, sh->from, sh->until);
 		c->window.redone = redone;
 		c->window.skewed = c->window.skew_ns * 100 > ns;
@@ -345,13 +388,11 @@ static int measure_turns(struct coordinator *c, unsigned int variant,
 	status = set_variant(c, variant, p);
 	if (status)
 		return status;
-	sh->start = clock_ns() + c->lead;
-	post(c, ORDER_TURNS);
-	status = wait_done(c, 0, p);
+	/* One alone has nobody to wait for. */
+	sh->start = clock_ns() + (c->run->tasks > 1 ? c->lead : 0);
+	status = carry_out(c, ORDER_TURNS, 0, p);
 	if (status)
 		return status;
-	if (atomic_load(&sh->failed))
-		return failed_call(c, p);
 	for (unsigned int i = 0; i < c->run->tasks; i++)
 		if (slot_of(c->slots, i)->finished > end)
 			end = slot_of(c->slots, i)->finished;
@@ -410,7 +451,7 @@ static int block(struct coordinator *c, unsigned int number, uint64_t ns,
 			return status;
 		c->window.block = number;
 		c->recorded_ns += c->window.ns;
-		event_window(c->run, &c->window, &c->tally);
+		event_window(c->run, &c->window, &c->counters, &c->tally);
 		if (stdout_failed())
 			return stdout_close(p);
 	}
@@ -441,7 +482,7 @@ static int run_cell(struct coordinator *c, uint64_t begun, struct problem *p)
 		snprintf(run->memory, sizeof(run->memory), "set_mempolicy: %s",
 			 strerror(c->shared->memory_error));
 	if (!run->probe)
-		event_setup(run, c->shared, clock_ns() - begun);
+		event_setup(run, c->shared, &c->counters, clock_ns() - begun);
 	if (fixed)
 		status = end_tasks(c, p);
 	if (!status)
@@ -491,6 +532,7 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 	if (!status)
 		status = run_cell(&c, begun, p);
 	kill_children(&c);
+	counters_close(&c.counters);
 	kswitch_close(&c.kswitch);
 	workdir_remove(directory);
 	run->rate = tally_rate(&c.tally);

@@ -115,7 +115,7 @@ static json_t *roles(const struct run *run)
 }
 
 void event_setup(const struct run *run, const struct shared *shared,
-		 uint64_t startup_ns)
+		 const struct counters *counters, uint64_t startup_ns)
 {
 	json_t *names, *event;
 
@@ -162,11 +162,36 @@ void event_setup(const struct run *run, const struct shared *shared,
 	if (run->workload->role)
 		json_object_set_new(event, "roles", roles(run));
 	json_object_set_new(event, "inject", json_real(run->inject));
+	json_object_set_new(event, "counters",
+			    *counters->why ? json_string(counters->why)
+					   : json_true());
 	json_line(event);
 }
 
+/* What an operation took of each counter; null for what is not there. */
+static json_t *per_op(const struct counters *c)
+{
+	static const char *const sides[SIDES] = {"user", "kernel"};
+	json_t *all = json_object();
+
+	for (unsigned int k = 0; k < c->list->kinds; k++) {
+		json_t *both = json_object();
+
+		for (enum counter_side side = 0; side < SIDES; side++) {
+			double each;
+			bool there = counters_per_op(c, k, side, &each);
+
+			json_object_set_new(both, sides[side],
+					    there ? json_real(each)
+						  : json_null());
+		}
+		json_object_set_new(all, c->list->kind[k]->name, both);
+	}
+	return all;
+}
+
 void event_window(const struct run *run, const struct window *w,
-		  struct tally *tally)
+		  const struct counters *counters, struct tally *tally)
 {
 	unsigned int v = w->variant;
 	json_t *ops;
@@ -181,12 +206,13 @@ void event_window(const struct run *run, const struct window *w,
 	for (unsigned int i = 0; i < run->tasks; i++)
 		json_array_append_new(ops, json_integer(w->ops[i]));
 	json_line(json_pack(
-		"{ss ss sI sI so sf sI sI sb sI sI}", "event", "window",
+		"{ss ss sI sI sI so sf sI sI sb sI sI so}", "event", "window",
 		"variant", run->variant_names[v], "block", (json_int_t)w->block,
-		"ns", (json_int_t)w->ns, "ops", ops, "rate", w->rate, "skew_ns",
-		(json_int_t)w->skew_ns, "redone", (json_int_t)w->redone,
-		"skewed", w->skewed, "switches", (json_int_t)w->switches,
-		"injected_ns", (json_int_t)w->injected));
+		"from_ns", (json_int_t)w->from, "ns", (json_int_t)w->ns, "ops",
+		ops, "rate", w->rate, "skew_ns", (json_int_t)w->skew_ns,
+		"redone", (json_int_t)w->redone, "skewed", w->skewed,
+		"switches", (json_int_t)w->switches, "injected_ns",
+		(json_int_t)w->injected, "per_op", per_op(counters)));
 }
 
 const char *remedy(int error)

@@ -17,6 +17,7 @@
 struct window {
 	unsigned int variant;
 	unsigned int block;
+	uint64_t from; /* ns: where it begins */
 	uint64_t ns;
 	uint64_t skew_ns;    /* latest start less the common one */
 	unsigned int redone; /* times it was done again */
@@ -42,9 +43,9 @@ void tally_free(struct tally *tally);
 double tally_rate(struct tally *tally);
 
 void event_setup(const struct run *run, const struct shared *shared,
-		 uint64_t startup_ns);
+		 const struct counters *counters, uint64_t startup_ns);
 void event_window(const struct run *run, const struct window *w,
-		  struct tally *tally);
+		  const struct counters *counters, struct tally *tally);
 /* @error is the errno of @call in @task; also one line on stderr. */
 void event_error(const struct run *run, const char *call, int error,
 		 unsigned int task, const char *variant);

@@ -33,6 +33,7 @@ enum {
 	OPT_THINK,
 	OPT_OVERSUBSCRIBE,
 	OPT_INJECT,
+	OPT_COUNTERS,
 	OPT_JSON,
 	OPT_HELP,
 	OPT_WORKLOAD,
@@ -57,6 +58,7 @@ static const struct option common[] = {
 	{"think", required_argument, NULL, OPT_THINK},
 	{"oversubscribe", no_argument, NULL, OPT_OVERSUBSCRIBE},
 	{"inject", required_argument, NULL, OPT_INJECT},
+	{"counters", required_argument, NULL, OPT_COUNTERS},
 	{"json", no_argument, NULL, OPT_JSON},
 	{"help", no_argument, NULL, OPT_HELP},
 };
@@ -384,6 +386,8 @@ static int take(struct run *run, int opt, const char *arg, char **variants,
 		break;
 	case OPT_INJECT:
 		return number_percent("--inject", arg, &run->inject, p);
+	case OPT_COUNTERS:
+		return counter_list_parse(arg, &run->counters, p);
 	case OPT_JSON:
 		run->json = true;
 		break;
@@ -467,6 +471,7 @@ static void defaults(struct run *run)
 		.seed = clock_ns(),
 		.tmpdir = tmpdir && *tmpdir ? tmpdir : "/tmp",
 	};
+	counter_list_parse(COUNTERS_DEFAULT, &run->counters, NULL);
 }
 
 int options_parse(int argc, char **argv, struct run *run, bool *help,

@@ -3,6 +3,7 @@
 #ifndef FDSCALE_RUN_H
 #define FDSCALE_RUN_H
 
+#include "counters.h"
 #include "hold.h"
 #include "place.h"
 #include "workload.h"
@@ -23,6 +24,7 @@ struct run {
 	const char *variant_names[VARIANTS_MAX];
 	const struct variant *model_variants[VARIANTS_MAX];
 	bool clone[VARIANTS_MAX]; /* a second copy of a variant: "#clone" */
+	struct counter_list counters;
 	double inject; /* time added to clones, over what they took; or 0 */
 	unsigned int tasks;
 	const char *place;

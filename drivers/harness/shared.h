@@ -21,6 +21,8 @@ struct slot {
 	uint64_t started;  /* ns, when it began to operate */
 	uint64_t finished; /* ns */
 	uint64_t ops;	   /* inside the interval common to all */
+	uint64_t all;	   /* ops from started to finished */
+	uint64_t spins;	   /* turns of the wait for the start */
 	uint64_t switches; /* involuntary, during the window */
 	uint64_t injected; /* ns spun after --inject, start to finish */
 	int error;	   /* errno of the call that failed, or 0 */
@@ -44,6 +46,8 @@ struct shared {
 	uint64_t from;	/* recorded from here ... */
 	uint64_t until; /* ... to here */
 	uint64_t batch_ns;
+	/* futex: 1 when the events are on, and a child may go on */
+	atomic_uint counted;
 	/* Written by the tasks. */
 	_Alignas(64) atomic_uint done; /* futex: tasks that carried it out */
 	atomic_uint failed;	       /* any: the window is broken */

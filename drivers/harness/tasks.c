@@ -329,6 +329,8 @@ void tasks_main(const struct run *run, struct shared *shared,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != coordinator)
 		_exit(COULD_NOT);
+	while (!atomic_load(&shared->counted))
+		futex_wait(&shared->counted, 0, 0);
 	if (!members || !threads)
 		give_up(slot, problem_set(&slot->problem, COULD_NOT,
 					  "no memory for %u tasks", count));

@@ -16,10 +16,13 @@ uint64_t ops_at(uint64_t when, uint64_t t0, uint64_t n0, uint64_t t1,
 	return n0 + ((n1 - n0) * (when - t0) + (t1 - t0) / 2) / (t1 - t0);
 }
 
-static void wait_for_start(uint64_t start)
+static void wait_for_start(struct slot *slot, uint64_t start)
 {
-	while (clock_ns() < start)
+	uint64_t spins = 0;
+
+	for (; clock_ns() < start; spins++)
 		cpu_relax();
+	slot->spins = spins;
 }
 
 /*
@@ -56,10 +59,10 @@ void window_run(struct task *t, const struct shared *sh)
 	uint64_t n = 0, at_from, previous, last;
 	struct slot *slot = t->slot;
 
-	slot->ops = 0;
+	slot->ops = slot->all = 0;
 	slot->injected = 0;
 	t->owed = 0;
-	wait_for_start(sh->start);
+	wait_for_start(slot, sh->start);
 	last = slot->started = clock_ns();
 	do {
 		if (unlikely(operate(t, batch)))
@@ -82,6 +85,9 @@ void window_run(struct task *t, const struct shared *sh)
 	}
 	slot->finished = last;
 	slot->ops = ops_at(until, previous, n - batch, last, n) - at_from;
+	slot->all = n;
+	if (from == until) /* too short to learn from */
+		return;
 	batch = n * sh->batch_ns / (last - slot->started + 1);
 	/* A task that was kept waiting has learnt little of its own pace. */
 	if (batch < t->batch[sh->variant] / 2)
@@ -96,15 +102,15 @@ void turns_run(struct task *t, const struct shared *sh)
 	uint64_t n = t->run->workload->turns(t->options);
 	struct slot *slot = t->slot;
 
-	slot->ops = 0;
+	slot->ops = slot->all = 0;
 	slot->injected = 0;
 	t->owed = 0;
-	wait_for_start(sh->start);
+	wait_for_start(slot, sh->start);
 	slot->started = clock_ns();
 	if (t->run->workload->operate(t, n))
 		return;
 	slot->finished = clock_ns();
 	if (unlikely(sh->inject > 0))
 		slot->finished = spin(t, sh, slot->started, slot->finished);
-	slot->ops = n;
+	slot->ops = slot->all = n;
 }
