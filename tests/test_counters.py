@@ -65,7 +65,7 @@ def test_nulls_and_the_reason_where_there_are_none() -> None:
     strace = shutil.which("strace")
     assert strace, "strace is missing: make setup"
     inject = "inject=perf_event_open:error=EACCES"
-    words = [strace, "-f", "-o", "/dev/null", "-e", inject, BUILD / "fdscale"]
+    words = [strace, "-f", "-o", "/dev/null", "-e", inject, str(BUILD / "fdscale")]
     words += ["run", "dup-close", *SHORT]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -106,7 +106,7 @@ def counted(paths: dict[str, float | None], why: str = "") -> list[dict[str, Any
 
 def test_windows_weigh_by_their_operations() -> None:
     """100 operations of 6, 300 of 10, and 600 that were not counted: 9 each."""
-    made = [
+    made: list[dict[str, Any]] = [
         {"ops": [50, 50], "per_op": {"cycles": {"user": 6.0, "kernel": 1.0}}},
         {"ops": [300], "per_op": {"cycles": {"user": 10.0, "kernel": None}}},
         {"ops": [600], "per_op": {"cycles": {"user": None, "kernel": None}}},
