@@ -241,7 +241,7 @@ def run_count(args: argparse.Namespace) -> int:
             print("\n".join(["", *kernel_count.part_table(counts, row)]))
         print()
         print("two boots: " + ("the same numbers" if same else "NOT the same numbers"))
-        if words["flavour"] != "plain" and not strays:
+        if words["flavour"] != "plain" and marked and not strays:
             print("every variant ran its own code, by the calls counted")
     for stray in strays:
         print(f"kernel: {stray}", file=sys.stderr)

@@ -6,12 +6,15 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
+from statistics import median
 
 import pytest
 
-from bench.kernel_count import SEARCHES
-from bench.kernel_guest import Machine, fastest
+from bench import kernel_count
+from bench.kernel_count import SEARCHES, VARIANTS
+from bench.kernel_guest import Machine, boot, counting, fastest
 from bench.kernel_layout import PRESETS
 from bench.kernel_session import Session
 from test_kernel_guest import kernel
@@ -75,3 +78,38 @@ def test_a_variant_that_the_switch_lacks(guest: Session) -> None:
     assert done.status == 2
     assert re.search(rb"switch has no three-level", done.stderr)
     assert guest.run(f"cat {KNOB}").text().strip() == FOUND
+
+
+WORKLOADS = {
+    "dup-close@none": "dup-close",
+    "dup-close@low:64": "dup-close --hold low:64",
+    "yuma@low:66": "yuma --hold low:66 --mode processes",
+    "dupfd:64@none": "dupfd --start 64",
+}
+
+
+def test_the_model_has_the_kernels_order() -> None:
+    """Wherever two presets differ by more than 2% in the kernel's instructions, the
+    model's differ the same way: both in a guest whose time is instructions."""
+    found = kernel("direct")
+    counts, _ = kernel_count.count(found, list(VARIANTS), list(WORKLOADS))
+    in_kernel = {(c.row, c.variant): c.kernel for c in counts}
+    words = f"--backend model --variant {','.join(VARIANTS)} --windows 5 --json"
+    jobs = [f"/bin/fdscale run {w} {words} --seed 1" for w in WORKLOADS.values()]
+    files = {"/bin/fdscale": DRIVER}
+    guest = boot(found.image, jobs, files, Machine(), counting(), 600)
+    compared = 0
+    for row, job in zip(WORKLOADS, guest.jobs):
+        assert job.status == 0, job.stderr
+        rates: dict[str, list[float]] = {v: [] for v in VARIANTS}
+        for line in job.text().splitlines():
+            event = json.loads(line)
+            if event["event"] == "window":
+                rates[event["variant"]].append(event["rate"])
+        model = {v: 1e9 / median(rates[v]) for v in VARIANTS}
+        for one, other in combinations(VARIANTS, 2):
+            ratio = in_kernel[row, one] / in_kernel[row, other]
+            if not 1 / 1.02 <= ratio <= 1.02:
+                compared += 1
+                assert (ratio > 1) == (model[one] > model[other]), (row, one, other)
+    assert compared > 20

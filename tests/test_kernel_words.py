@@ -114,8 +114,8 @@ def test_the_merged_trees_own_code_is_merged() -> None:
 
 
 def test_a_stray_is_told() -> None:
-    right = Count("r@none", "patch-1", 1, 1, 1, {"fdv_alloc_two_level_0": (1, 9)})
-    wrong = Count("r@none", "patch-1", 1, 1, 1, {"fdv_tree_alloc": (1, 9)})
+    right = Count("r@none", "patch-1", 1, 1, {"fdv_alloc_two_level_0": (1, 9)})
+    wrong = Count("r@none", "patch-1", 1, 1, {"fdv_tree_alloc": (1, 9)})
     assert strays([right], "stock-6.12") == []
     assert len(strays([wrong], "stock-6.12")) == 1
 
@@ -123,8 +123,8 @@ def test_a_stray_is_told() -> None:
 def test_the_tables_show_every_number() -> None:
     functions = {"fdv_tree_alloc": (1.0, 80.0), "_find_next_zero_bit": (2.0, 40.0)}
     counts = [
-        Count("dup-close@none", "stock-6.12", 640, 32, 640, functions),
-        Count("dup-close@none", "patch-1", 607.5, 32, 607.5),
+        Count("dup-close@none", "stock-6.12", 640, 32, functions),
+        Count("dup-close@none", "patch-1", 607.5, 32),
     ]
     lines = table(counts)
     assert lines[1].split() == ["stock-6.12", "patch-1", "user"]
@@ -139,11 +139,11 @@ def test_tables_fit_80_columns() -> None:
     row = "dup-close@low:100000-5"
     names = searches_alone("stock-6.12")
     functions = {"fdv_tree_alloc": (1.0, 80.0)}
-    counts = [Count(row, v, 62504, 3408, 1, functions) for v in names]
+    counts = [Count(row, v, 62504, 3408, functions) for v in names]
     lines = [*table(counts), *part_table(counts, row)]
     assert max(map(len, lines)) <= 80
     assert all(f"[{i}] {v}" in lines for i, v in enumerate(names, 1))
-    counts = [Count(row, v, 62504, 3408, 1, functions) for v in VARIANTS]
+    counts = [Count(row, v, 62504, 3408, functions) for v in VARIANTS]
     assert max(map(len, table(counts))) <= 80
     assert table(counts)[1].split() == [*VARIANTS, "user"]
 
@@ -154,10 +154,10 @@ def test_counts_are_kept_and_added_to(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     words = {"release": "6.12.9", "flavour": "direct"}
     kernel = kernel_build.Kernel(tmp_path / "build-1", words)
-    first = [Count("a@none", v, 1, 1, 1, {"f": (1.0, 2.0)}) for v in ("p", "q")]
+    first = [Count("a@none", v, 1, 1, {"f": (1.0, 2.0)}) for v in ("p", "q")]
     path = kernel_counts.keep(kernel, first)
     assert path.parent == tmp_path / "fdscale/counts"
-    again = Count("a@none", "q", 5, 1, 1, {"f": (1.0, 2.0)})
+    again = Count("a@none", "q", 5, 1, {"f": (1.0, 2.0)})
     kernel_counts.keep(kernel, [again])
     kept = kernel_counts.found("6.12")
     assert [(c.variant, c.kernel) for c in kept] == [("p", 1), ("q", 5)]

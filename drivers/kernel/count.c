@@ -10,12 +10,12 @@
  * A row is WORKLOAD, or WORKLOAD@HOLD where HOLD is none, low:N or low:N-FD
  * (FD free again); dup2-churn@N does N turns, growth@N takes N from an empty
  * table.  One JSON object a line:
- *	{"row":..,"variant":..,"kernel":..,"own":..,"median":..}
- * `kernel` is per operation: the 5th percentile of what turns of the loop took,
- * less the same with a nop for each syscall instruction; so neither the clock
- * is in it nor a timer tick nor what is freed later nor a new page for a slab.
- * `median` takes the median turn instead.  `own` is the loop's part in user
- * space.
+ *	{"row":..,"variant":..,"kernel":..,"own":..}
+ * `kernel` is per operation: the median of what turns of the loop took, less
+ * the same with a nop for each syscall instruction; so neither the clock is in
+ * it nor a timer tick nor what is freed later nor a new page for a slab.  Not
+ * the least one: some calls have a shorter path that a few turns in a hundred
+ * take, under every variant.  `own` is the loop's part in user space.
  *
  * Each row runs in a process of its own, from a table of 64 slots; the
  * variants take turns in it.
@@ -67,7 +67,7 @@ static int compare(const void *a, const void *b)
 
 /* Instructions an operation: in the kernel, in the loop. */
 struct sample {
-	double kernel, median, own;
+	double kernel, own;
 };
 
 /*
@@ -108,8 +108,7 @@ static long measure(const struct workload *w, const struct table *t,
 	settle();
 	bad = batches(w->body, call_kernel, t, 1, real);
 	out->own = (double)(dry[0] - none[0]) / w->operations;
-	out->kernel = (double)(real[BATCHES / 20] - dry[0]) / w->operations;
-	out->median = (double)(real[BATCHES / 2] - dry[0]) / w->operations;
+	out->kernel = (double)(real[BATCHES / 2] - dry[0]) / w->operations;
 	for (int i = 0; i < MARKED; i++) {
 		MARK_BEGIN();
 		bad |= w->body(call_kernel, t, 1);
@@ -189,8 +188,8 @@ static void prepare(const struct workload *w, const struct table *t)
 static void report(const char *row, const char *variant, const struct sample *s)
 {
 	printf("{\"row\":\"%s\",\"variant\":\"%s\",\"kernel\":%.3f,"
-	       "\"own\":%.3f,\"median\":%.3f}\n",
-	       row, variant, s->kernel, s->own, s->median);
+	       "\"own\":%.3f}\n",
+	       row, variant, s->kernel, s->own);
 }
 
 /* The loop of 2015: one long stretch, ticks and all.  Ticks a turn. */
@@ -240,7 +239,6 @@ static void run_growth(const char *row, long turns, char **variants, int count)
 		settle();
 		bad = 0;
 		s.kernel = growth(call_kernel, turns, &bad) - s.own;
-		s.median = s.kernel;
 		if (bad < 0)
 			die("a call failed", row, EIO);
 		report(row, variants[i], &s);
@@ -259,7 +257,6 @@ static void run_churn(const char *row, long turns, char **variants, int count)
 	for (int i = 0; i < count; i++) {
 		set_variant(variants[i]);
 		s.kernel = churn(call_kernel, turns, &bad) - s.own;
-		s.median = s.kernel;
 		if (bad < 0)
 			die("a call failed", row, EIO);
 		report(row, variants[i], &s);
