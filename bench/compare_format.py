@@ -15,7 +15,7 @@ import numpy as np
 
 from bench import stats
 from bench.compare_rows import Comparison, Measured, Report, cell_name
-from bench.host import Difference
+from bench.host import Difference, caution
 
 WIDTH = 80
 
@@ -110,6 +110,7 @@ def _closing(report: Report) -> list[str]:
         )
     if report.failed_runs:
         lines.append(f"Failed runs, left out: {report.failed_runs}.")
+    lines += dict.fromkeys(filter(None, (caution(f.host) for f in report.folders)))
     lines += _first_of("Not compared", report.missing)
     lines += _first_of("Nothing beside it", report.alone)
     if report.not_counted:

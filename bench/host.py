@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,29 @@ def read_host(root: Path = Path("/"), preset: str = "unknown") -> dict[str, Any]
     }
 
 
+def measured_host(preset: str = "unknown") -> dict[str, Any]:
+    """The machine that the driver runs on: this one, or the guest of `kernel sweep`
+    ($FDSCALE_HOST, made by bench/kernel_session.py)."""
+    given = os.environ.get("FDSCALE_HOST")
+    return load_host(Path(given)) if given else read_host(preset=preset)
+
+
+def caution(host: Mapping[str, Any]) -> str:
+    """What the times of a guest are worth; "" outside one."""
+    guest = host.get("guest")
+    if not guest:
+        return ""
+    pus, real = host["cpu"]["pus"] or 0, guest["host"]["cpu"]["pus"] or 0
+    if guest["accel"] == "tcg":
+        return (
+            f"Measured in an emulated guest (TCG) of {pus} PUs on a host of {real}: "
+            "its times, rates and verdicts say nothing about speed. Placement, the "
+            "table and what each call does are real."
+        )
+    shared = f", which shares {real} PUs: its times are not {pus} PUs'" * (pus > real)
+    return f"Measured in a guest ({guest['accel']}) of {pus} PUs{shared}."
+
+
 def check_host(host: Any, name: str) -> dict[str, Any]:
     """HOST itself when it has the shape of host.json; NAME is whose it is."""
     schema = json.loads(SCHEMA.read_text())
@@ -221,6 +244,7 @@ class Difference:
 # everything below it.
 DOUBTS = {
     "machine": "another instruction set",
+    "guest.accel": "an emulated guest's times say nothing about speed",
     "hypervisor": "a hypervisor takes part in one of them only, or another one",
     "cpu.model": "another processor",
     "cpu.microcode": "microcode sets what entering the kernel costs",

@@ -9,10 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import kernel_build, kernel_count, kernel_counts, kernel_livepatch
+from bench import drive, kernel_build, kernel_count, kernel_counts, kernel_livepatch
 from bench import kernel_transform
+from bench.host import caution
 from bench.kernel_build import Kernel
-from bench.kernel_guest import TCG_TIMES, Machine, fastest
+from bench.kernel_guest import Machine, fastest, kvm_trouble
+from bench.kernel_host import LOOK, guest_host
 from bench.kernel_session import Session
 from bench.looks import safe_name
 from bench.problem import ANSWER_NO, COULD_NOT, DONE, USAGE, Problem
@@ -66,7 +68,7 @@ examples:
   ./run.py kernel sweep --cpus 16 --sockets 2 -- --dry-run
 
 KVM is used where a probe shows that it works. Without it the guest is emulated:
-placement, tables and instructions are real, times are not.
+placement, tables and instructions are real, times are not, and all output says so.
 """
 LOAD = """\
 Put the switch into the running kernel as a livepatch, without a reboot: for
@@ -269,11 +271,13 @@ def run_sweep(args: argparse.Namespace, sweep: Callable[[list[str]], int]) -> in
         if guest.cpus != args.cpus:
             raise Problem(COULD_NOT, f"{guest.cpus} of {args.cpus} PUs came up")
         if guest.accel == "tcg":
-            kernel_build.say(TCG_TIMES)
-        status = sweep(args.words)
-        if guest.accel == "tcg":
-            print(f"note: {TCG_TIMES}")
-    return status
+            kernel_build.say(f"no KVM: {kvm_trouble(kernel.image)}")
+        preset = drive.ask("list")["kernel"]
+        config = kernel.folder / "config"
+        host = guest_host(session.run(LOOK).text(), guest.accel, config, preset)
+        session.host.write_text(json.dumps(host))
+        kernel_build.say(caution(host))
+        return sweep(args.words)
 
 
 def run_load(_: argparse.Namespace) -> int:

@@ -19,11 +19,8 @@ from bench.kernel_initramfs import initramfs
 from bench.problem import COULD_NOT, USAGE, Problem
 
 QEMU = "qemu-system-x86_64"
+KVM = Path("/dev/kvm")
 PROBE_SECONDS = 10
-TCG_TIMES = (
-    "the guest is emulated (TCG): its times say nothing about speed; "
-    "instruction counts, call counts and placement are real"
-)
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,9 @@ def qemu(
             COULD_NOT,
             "qemu-system-x86 is not installed: apt-get install qemu-system-x86",
         )
-    command = [QEMU, "-machine", "pc", "-nodefaults", "-display", "none"]
+    # It goes when we go, however that is.
+    command = ["setpriv", "--pdeathsig", "KILL", QEMU]
+    command += ["-machine", "pc", "-nodefaults", "-display", "none"]
     command += ["-no-reboot", "-kernel", str(image)]
     command += ["-initrd", str(folder / "initramfs")]
     command += ["-serial", f"file:{folder / 'console'}", *report]
@@ -205,16 +204,21 @@ def read(path: Path) -> bytes:
 
 
 @cache
-def kvm_works(image: Path) -> bool:
-    """Whether a guest boots with KVM here: tried, since /dev/kvm promises little."""
-    if not Path("/dev/kvm").exists():
-        return False
-    kvm = ["-accel", "kvm", "-cpu", "host"]
+def kvm_trouble(image: Path) -> str:
+    """Why no guest boots with KVM here; "" where one does: tried, since the device
+    promises little."""
+    if not KVM.exists():
+        return f"there is no {KVM}"
     try:
-        boot(image, ["true"], {}, Machine(), kvm, PROBE_SECONDS)
-    except Problem:
-        return False
-    return True
+        boot(image, ["true"], {}, Machine(), with_kvm(), PROBE_SECONDS)
+    except Problem as e:
+        return str(e)
+    return ""
+
+
+def with_kvm() -> list[str]:
+    """The host's own CPU."""
+    return ["-accel", "kvm", "-cpu", "host"]
 
 
 def counting() -> list[str]:
@@ -228,7 +232,7 @@ def counting() -> list[str]:
 
 def fastest(image: Path) -> list[str]:
     """KVM where it works, else multi-threaded TCG."""
-    if kvm_works(image):
-        return ["-accel", "kvm", "-cpu", "host"]
+    if not kvm_trouble(image):
+        return with_kvm()
     # A CPU that tells Linux which of its threads share a core.
     return ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from bench.kernel_build import cache_dir, need
+from bench.kernel_build import cache_dir, need, say
 from bench.problem import COULD_NOT, Problem
 
 SOURCES = Path(__file__).resolve().parent.parent / "drivers" / "kernel"
@@ -176,7 +176,13 @@ def load() -> str:
         raise Problem(COULD_NOT, "this kernel has the switch already: nothing to load")
     check_host(release, os.geteuid())
     need({"insmod": "kmod"})
-    run_script("load", str(build_module(release)))
+    module = build_module(release)
+    say(
+        f"loading {module}: it replaces alloc_fd(), {pick_of(release)}() and "
+        "put_unused_fd() of the running kernel, for all programs, until "
+        "./run.py kernel unload"
+    )
+    run_script("load", str(module))
     return "/sys/module/fdscale/parameters/variant"
 
 

@@ -12,6 +12,7 @@ import socket
 import sys
 
 COULD_NOT = 3
+INTERRUPTED = 130
 
 
 def main() -> int:
@@ -20,15 +21,19 @@ def main() -> int:
     if not door:
         print("fdscale: no guest is up: ./run.py kernel sweep", file=sys.stderr)
         return COULD_NOT
+    # The one command that reads: the runner has it judge its cells.
+    stdin = sys.stdin.read() if "--dry-run" in sys.argv else ""
     with socket.socket(socket.AF_UNIX) as s:
         try:
             s.connect(door)
-            s.sendall(json.dumps(sys.argv[1:]).encode() + b"\n")
+            s.sendall(json.dumps([sys.argv[1:], stdin]).encode() + b"\n")
             with s.makefile(encoding="utf-8") as f:
                 status, out, err = json.loads(f.read())
         except (OSError, ValueError) as e:
             print(f"fdscale: the guest is gone: {e}", file=sys.stderr)
             return COULD_NOT
+        except KeyboardInterrupt:
+            return INTERRUPTED
     sys.stdout.write(out)
     sys.stderr.write(err)
     return int(status)

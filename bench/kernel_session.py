@@ -3,7 +3,8 @@
 
 The runner calls the driver as always; what it calls is bench/kernel_proxy.py
 ($FDSCALE_DRIVER), which asks the session over a socket ($FDSCALE_GUEST), which
-has the guest run the driver there and brings back output and exit status.
+has the guest run the driver there and brings back output and exit status. What the
+guest is, for host.json, stands in a file ($FDSCALE_HOST).
 """
 
 import json
@@ -25,8 +26,9 @@ from bench.kernel_initramfs import initramfs
 from bench.problem import COULD_NOT, Problem
 
 PROXY = Path(__file__).resolve().parent / "kernel_proxy.py"
-BOOT_SECONDS = 180
+BOOT_SECONDS = 600
 JOB_SECONDS = 900
+STDIN_CHUNK = 32768  # a shell takes no word above 128 KiB
 # QEMU 7.2 with many CPUs sometimes loses a guest that patches its own code,
 # as every kernel does while it boots.
 ATTEMPTS = 3
@@ -36,12 +38,25 @@ class Ended(Problem):
     """The guest is gone."""
 
 
-def driver_job(words: list[str]) -> str:
-    """The driver's command line as a job; its files are in the guest's /tmp."""
+def driver_jobs(words: list[str], stdin: str) -> list[str]:
+    """The driver's command line as jobs, the last of which is the driver's; its
+    files are in the guest's /tmp."""
     words = list(words)
     if "--tmpdir" in words[:-1]:
         words[words.index("--tmpdir") + 1] = "/tmp"
-    return shlex.join(["/bin/fdscale", *words])
+    driver = shlex.join(["/bin/fdscale", *words])
+    if not stdin:
+        return [driver]
+    jobs = [": >/tmp/stdin"]
+    line = ""
+    for part in stdin.splitlines():
+        line += f" {shlex.quote(part)}"
+        if len(line) > STDIN_CHUNK:
+            jobs.append(f"printf '%s\\n'{line} >>/tmp/stdin")
+            line = ""
+    if line:
+        jobs.append(f"printf '%s\\n'{line} >>/tmp/stdin")
+    return [*jobs, f"{driver} </tmp/stdin"]
 
 
 class Session:
@@ -51,6 +66,7 @@ class Session:
         self, image: Path, files: dict[str, Path], machine: Machine, accel: list[str]
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="fdscale-guest-"))
+        self.host = self.folder / "host.json"
         self.lock = threading.Lock()
         self.jobs = 0
         self.data = b""
@@ -161,8 +177,9 @@ class Session:
                 return
             with peer, peer.makefile("rw", encoding="utf-8") as f:
                 try:
-                    words = json.loads(f.readline())
-                    done = self.run(driver_job(words))
+                    words, stdin = json.loads(f.readline())
+                    for job in driver_jobs(words, stdin):
+                        done = self.run(job)
                     answer = [done.status, done.text(), done.stderr.decode()]
                 except (Problem, OSError, ValueError) as e:
                     answer = [COULD_NOT, "", f"fdscale: {e}\n"]
@@ -174,8 +191,11 @@ class Session:
 
     def environment(self) -> dict[str, str]:
         """What makes the runner call the driver in the guest."""
-        door = str(self.folder / "door")
-        return {"FDSCALE_DRIVER": str(PROXY), "FDSCALE_GUEST": door}
+        return {
+            "FDSCALE_DRIVER": str(PROXY),
+            "FDSCALE_GUEST": str(self.folder / "door"),
+            "FDSCALE_HOST": str(self.host),
+        }
 
     def close(self) -> None:
         """End the guest."""

@@ -23,7 +23,7 @@ from markupsafe import Markup
 from bench import stats, store, summary
 from bench.compare_format import rate_text
 from bench.compare_rows import Comparison, Folder, Report, cell_name, make_report
-from bench.host import load_host
+from bench.host import caution, load_host
 from bench.plan import Cell
 from bench.problem import DONE, USAGE, Problem
 from bench.report_figures import Figure, by_group, rest, svgs
@@ -377,6 +377,7 @@ def render(shown: Sequence[Shown]) -> str:
         describe=stats.describe,
         cell=cell_name,
         flat=flat,
+        caution=caution,
     )
     style, script = ((TEMPLATES / f"report.{x}").read_text() for x in ("css", "js"))
     report, why_not = compared(shown)

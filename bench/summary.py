@@ -452,8 +452,9 @@ def summary(
     """The whole summary, 80 columns, fit for a mail; host has what stands on top."""
     results = judge(records, baseline, stored)
     top = f"{host['machine']}\nkernel {host['kernel']}"
-    if host.get("resolves"):
-        top += "\n" + wrapped(host["resolves"])
+    for said in ("caution", "resolves"):
+        if host.get(said):
+            top += "\n" + wrapped(host[said])
     legend = LEGEND
     if any(events_known(r) for r in results):
         legend += " " + COUNTED

@@ -17,7 +17,7 @@ from bench import drive, figures, stats, summary
 from bench.calibration import Calibrations
 from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
 from bench.estimate import estimate, is_fixed, outside
-from bench.host import load_host, read_host
+from bench.host import caution, load_host, measured_host
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.progress import Progress, duration
@@ -273,16 +273,23 @@ class Sweep:
     def host_line(self, host: dict[str, Any], known: Calibrations) -> dict[str, str]:
         """What titles say of the machine."""
         pus = self.topology["pus"]
+        machine = f"{host['cpu']['model'] or 'unknown CPU'}, {pus} PUs"
+        accel = host["guest"]["accel"] if "guest" in host else ""
+        if accel == "tcg":  # short: it stands over every figure
+            machine = f"emulated guest (its times are not speed), {pus} PUs"
+        elif accel:
+            machine += f" of a guest ({accel})"
         return {
-            "machine": f"{host['cpu']['model'] or 'unknown CPU'}, {pus} PUs",
+            "machine": machine,
             "kernel": f"{self.listing['release']} ({self.listing['kernel']})",
+            "caution": caution(host),
             "resolves": known.resolves(self.cells),
         }
 
     def collect(self, out: Path, resume: bool = False) -> int:
         """Measure into a results folder; DONE, COULD_NOT or INTERRUPTED."""
         store = Store(out, resume)
-        self.host = read_host(preset=self.listing["kernel"])
+        self.host = measured_host(self.listing["kernel"])
         if not resume:
             write_whole(out / "host.json", json.dumps(self.host, indent=1) + "\n")
             store.add({"schema": 1, "type": "plan", "plan": asdict(self.plan)})
@@ -348,7 +355,7 @@ def resumed(folder: Path, quiet: bool, verbose: bool) -> Sweep:
     if not plans:
         raise Problem(USAGE, f"--resume {folder}: no plan in it")
     old = load_host(folder / "host.json")["kernel"]
-    new = read_host()["kernel"]
+    new = measured_host()["kernel"]
     for key in ("release", "boot_id"):
         if old[key] != new[key]:
             raise Problem(

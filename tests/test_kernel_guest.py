@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from bench import kernel_build, kernel_count
+from bench import kernel_build, kernel_count, kernel_guest
+from bench.host import caution, check_host, differences
 from bench.kernel_build import Kernel
-from bench.kernel_guest import QEMU, Machine, boot, counting, fastest, parse_report
+from bench.kernel_guest import QEMU, Machine, boot, counting, fastest, kvm_trouble
+from bench.kernel_guest import parse_report
+from bench.kernel_host import LOOK, guest_host
 from bench.kernel_initramfs import compiled, initramfs
-from bench.kernel_session import Session, driver_job
+from bench.kernel_session import STDIN_CHUNK, Session, driver_jobs
 from bench.problem import COULD_NOT, USAGE, Problem
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,8 +91,85 @@ def test_the_archive_is_one_that_cpio_reads(tmp_path: Path) -> None:
 
 
 def test_the_drivers_files_are_the_guests() -> None:
-    job = driver_job(["run", "open-close", "--tmpdir", "/tmp/x y", "--hold", "low:64"])
-    assert job == "/bin/fdscale run open-close --tmpdir /tmp --hold low:64"
+    words = ["run", "open-close", "--tmpdir", "/tmp/x y", "--hold", "low:64"]
+    expected = "/bin/fdscale run open-close --tmpdir /tmp --hold low:64"
+    assert driver_jobs(words, "") == [expected]
+
+
+def test_what_the_driver_reads_comes_through_the_guests_shell(tmp_path: Path) -> None:
+    text = "".join(f'["$(no)", "it\'s %s {n}"]\n' for n in range(5000))
+    assert len(text) > 2 * STDIN_CHUNK
+    stdin = tmp_path / "stdin"
+    *writing, driver = driver_jobs(["run", "--dry-run"], text)
+    assert driver == "/bin/fdscale run --dry-run </tmp/stdin"
+    for job in writing:
+        assert "\n" not in job and len(job) < 131072
+        subprocess.run(["sh", "-c", job.replace("/tmp/stdin", str(stdin))], check=True)
+    assert stdin.read_text() == text
+
+
+# A QEMU that only knows what to say: the words of a boot without jobs' output.
+FAKE = """#!/bin/sh
+case "$*" in *"-accel kvm"*) ;; *) exit 9;; esac
+for word; do case $word in file:*/report) report=${word#file:};; esac; done
+%s
+"""
+WORKS = "printf 'fdscale-boot 0.4 1 6.12.1\\nfdscale-job 0 0 0 0\\n\\nfdscale-end 1\\n'"
+
+
+@pytest.mark.parametrize(
+    "deed, trouble",
+    [
+        (f"{WORKS} >$report", ""),
+        ("echo 'kvm: no such thing' >&2; exit 1", "no such thing"),
+        ("exec sleep 60", "no answer"),
+    ],
+)
+def test_kvm_is_used_where_a_guest_boots_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: str, trouble: str
+) -> None:
+    if not Path("/bin/busybox").is_file():
+        pytest.skip("busybox-static is not installed")
+    (tmp_path / QEMU).write_text(FAKE % deed)
+    (tmp_path / QEMU).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    device = tmp_path / "kvm"
+    monkeypatch.setattr(kernel_guest, "KVM", device)
+    monkeypatch.setattr(kernel_guest, "PROBE_SECONDS", 10 if not trouble else 0.5)
+    image = tmp_path / "bzImage"
+    assert "no answer" not in kvm_trouble(image) and str(device) in kvm_trouble(image)
+    assert "tcg,thread=multi" in fastest(image)
+    kvm_trouble.cache_clear()
+    device.touch()
+    assert (trouble in kvm_trouble(image)) and bool(kvm_trouble(image)) == bool(trouble)
+    assert ("kvm" in fastest(image)) == (not trouble)
+    kvm_trouble.cache_clear()
+
+
+def test_the_guests_facts_are_the_guests_and_its_host_is_in_them(
+    tmp_path: Path,
+) -> None:
+    shell = ["sh", "-c", LOOK]
+    said = subprocess.run(shell, capture_output=True, text=True, check=True).stdout
+    lines = [x for x in said.splitlines() if "boot_id" not in x and "model n" not in x]
+    lines += ["/proc/cpuinfo:model name\t: of a guest"]
+    lines += ["/proc/sys/kernel/random/boot_id:0-1-2"]
+    config = tmp_path / "config"
+    config.write_text("CONFIG_KASAN=y\n")
+    found = check_host(guest_host("\n".join(lines), "tcg", config, "patch-1"), "it")
+    own = found["guest"]["host"]
+    assert found["kernel"]["boot_id"] == "0-1-2" != own["kernel"]["boot_id"]
+    assert found["kernel"]["preset"] == "patch-1"
+    assert found["kernel"]["debug"] == ["KASAN"]
+    assert found["cpu"]["pus"] == own["cpu"]["pus"]
+    assert found["hypervisor"] == "QEMU (tcg)"
+    assert "say nothing about speed" in caution(found)
+    assert caution(own) == ""
+    assert any(d.key == "hypervisor" and d.doubtful for d in differences(found, own))
+    found["guest"]["accel"] = "kvm"
+    assert "kvm" in caution(found) and "shares" not in caution(found)
+    found["cpu"]["pus"] = own["cpu"]["pus"] + 1
+    assert f"shares {own['cpu']['pus']} PUs" in caution(found)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,6 +365,23 @@ def test_every_policy_puts_every_task_where_it_should_be(
     assert there
 
 
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_unbound_tasks_may_go_anywhere(big: Session, mode: str) -> None:
+    job = big.run(
+        f"/bin/fdscale run dup-close --tasks 8 --place none --mode {mode} "
+        "--windows 10 --window-ms 10 --json >/tmp/run 2>/tmp/errors & p=$!; "
+        "(while [ -e /proc/$p/exe ]; do for t in /proc/[0-9]*/task/[0-9]*; do "
+        "read -r c <$t/comm || continue; case $c in fdscale*) while read -r k v; do "
+        "case $k in Cpus_allowed_list:) echo $v;; esac; done <$t/status;; esac; "
+        "done; done) 2>/dev/null >/tmp/look; wait $p; s=$?; cat /tmp/errors >&2; "
+        "sort -u /tmp/look; echo --; cat /tmp/run; exit $s"
+    )
+    seen, _, events = job.text().partition("--\n")
+    assert job.status == 0, job.stderr
+    assert seen.split() == ["0-31"]
+    assert json.loads(events.splitlines()[0])["place"] == "none"
+
+
 def test_too_many_tasks_are_refused_in_the_guest_as_anywhere(big: Session) -> None:
     proxy = big.environment()["FDSCALE_DRIVER"]
     words = [proxy, "run", "dup-close", "--tasks", "17", "--place", "cores"]
@@ -292,6 +389,135 @@ def test_too_many_tasks_are_refused_in_the_guest_as_anywhere(big: Session) -> No
     done = subprocess.run(words, env=env, capture_output=True, text=True)
     assert done.returncode == USAGE
     assert done.stderr.startswith("fdscale: ")
+
+
+def test_what_does_not_fit_is_refused_before_the_sweep(big: Session) -> None:
+    """The runner has the driver judge its cells: over standard input."""
+    proxy = big.environment()["FDSCALE_DRIVER"]
+    words = [
+        ["run", "dup-close", "--tasks", n, "--place", "cores"] for n in ("8", "17")
+    ]
+    done = subprocess.run(
+        [proxy, "run", "--dry-run"],
+        env={**os.environ, **big.environment()},
+        input="".join(json.dumps(w[1:]) + "\n" for w in words),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(x)["ok"] for x in done.stdout.splitlines()]
+    assert answers == [True, False]
+
+
+def test_a_sweep_flips_the_switch_and_says_what_it_is_worth(
+    big: Session, tmp_path: Path
+) -> None:
+    knob = "/sys/module/fdscale/parameters/variant"
+    found = big.run(f"cat {knob}").text()
+    host = guest_host(big.run(LOOK).text(), big.guest.accel, Path("/none"), "x")
+    big.host.write_text(json.dumps(host))
+    out = tmp_path / "out"
+    words = ["--workload", "dup-close", "--backend", "kernel", "--mode", "threads"]
+    words += ["--variant", "stock-6.12,patch-1,series-v3,merged-6.13", "--tasks", "1,2"]
+    words += ["--hold", "low:64", "--runs", "2", "--max-time", "20", "--place", "smt"]
+    done = subprocess.run(
+        [ROOT / "run.py", "sweep", *words, "--out", out],
+        env={**os.environ, **big.environment()},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    kept = check_host(json.loads((out / "host.json").read_text()), "host.json")
+    assert kept["kernel"]["release"] == big.guest.release
+    assert kept["guest"]["host"]["kernel"]["release"] == os.uname().release
+    assert (kept["cpu"]["pus"], kept["cpu"]["packages"], kept["cpu"]["cores"]) == (
+        *(32, 2, 16),
+    )
+    assert kept["memory"]["nodes"] == {"0": "0-15", "1": "16-31"}
+    assert kept["limits"]["nofile_hard"] > 1_000_000
+    if big.guest.accel == "tcg":
+        assert "say nothing about speed" in " ".join(done.stdout.split())
+    runs = [json.loads(x) for x in (out / "results.jsonl").read_text().splitlines()]
+    runs = [r for r in runs if r["type"] == "run"]
+    assert [r["error"] for r in runs] == [None] * 4
+    for run in runs:
+        assert {w["variant"] for w in run["windows"]} == set(run["variants"])
+        assert len(run["variants"]) == 4
+    assert big.run(f"cat {knob}").text() == found
+
+
+def test_a_killed_driver_leaves_the_switch_as_it_was(big: Session) -> None:
+    knob = "/sys/module/fdscale/parameters/variant"
+    found = big.run(f"cat {knob}").text()
+    job = big.run(
+        "/bin/fdscale run dup-close --variant series-v3 --windows 1000000 & p=$!; "
+        f"until grep -q series-v3 {knob}; do sleep 0.1; done; kill -9 $p; "
+        f"n=0; while grep -q series-v3 {knob} && [ $n -lt 600 ]; do "
+        f"sleep 0.1; n=$((n+1)); done; cat {knob}; ps -o comm | grep -c '^fdscale'"
+    )
+    assert job.text().splitlines() == [found.strip(), "0"], job.stderr
+
+
+@pytest.fixture(scope="module")
+def huge() -> Iterator[Session]:
+    """A guest of 64 PUs in two packages of two nodes."""
+    found = kernel("pointer")
+    machine = Machine(64, sockets=2, nodes=4, threads=2, memory=8192)
+    files = {"/bin/fdscale": DRIVER}
+    with Session(found.image, files, machine, fastest(found.image)) as session:
+        yield session
+
+
+@pytest.mark.parametrize("node", range(4))
+def test_the_models_table_is_on_the_node_that_was_asked_for(
+    huge: Session, node: int
+) -> None:
+    assert huge.guest.cpus == 64
+    job = huge.run(
+        "/bin/fdscale run dup-close --backend model --hold low:1000000 --place "
+        f"node:{(node + 1) % 4} --table-node {node} --windows 100 --window-ms 10 "
+        "--json >/tmp/run 2>/tmp/errors & p=$!; while [ -e /proc/$p/exe ]; do "
+        "cat /proc/[0-9]*/numa_maps 2>/dev/null; done | grep -E 'dirty=[0-9]{4}' "
+        ">/tmp/maps; wait $p; s=$?; cat /tmp/errors >&2; cat /tmp/maps; echo --; "
+        "cat /tmp/run; exit $s"
+    )
+    maps, _, events = job.text().partition("--\n")
+    assert job.status == 0, job.stderr
+    setup = json.loads(events.splitlines()[0])
+    assert setup["nodes"] == [(node + 1) % 4]
+    assert (setup["table_node"], setup["table_there"]) == (node, True)
+    # What Linux says of the mappings that large: the table's alone.
+    assert maps
+    for line in maps.splitlines():
+        pages = {int(n): int(k) for n, k in re.findall(r" N(\d+)=(\d+)", line)}
+        assert list(pages) == [node], line
+
+
+@pytest.mark.parametrize("mode", ["threads", "processes"])
+def test_2048_tasks_on_64_pus(huge: Session, mode: str) -> None:
+    job = huge.run(
+        f"/bin/fdscale run dup-close --tasks 2048 --mode {mode} --oversubscribe "
+        "--place compact --windows 1 --window-ms 10 --json"
+    )
+    events = [json.loads(x) for x in job.text().splitlines()]
+    assert job.status == 0, job.stderr
+    assert [e["event"] for e in events][0::2] == ["setup", "end"]
+    assert len(events[0]["pus"]) == 2048 and set(events[0]["pus"]) == set(range(64))
+    assert len(events[1]["ops"]) == 2048 and sum(events[1]["ops"]) > 0
+
+
+def test_a_million_held(huge: Session) -> None:
+    variants = "stock-6.12,merged-6.13"
+    job = huge.run(
+        f"/bin/fdscale run dup-close --hold low:1000000 --variant {variants} "
+        "--windows 2 --json"
+    )
+    events = [json.loads(x) for x in job.text().splitlines()]
+    assert job.status == 0, job.stderr
+    assert events[0]["fdsize"] == 1048576 * 2 or events[0]["fdsize"] == 1048576
+    windows = [e for e in events if e["event"] == "window"]
+    assert sorted(w["variant"] for w in windows) == sorted(variants.split(",") * 2)
+    assert all(w["rate"] > 0 for w in windows)
 
 
 def test_compiling_twice_is_done_once() -> None:

@@ -3,7 +3,8 @@
 # livepatch.sh load FILE.ko | unload
 # Puts the switch into the running kernel and takes it out again, and waits for
 # the transition, which needs every task to be seen outside the functions that
-# are replaced.  Runs with busybox.  Exit status 0, or 3 with one line of why.
+# are replaced.  Where loading fails nothing stays.  Runs with busybox.  Exit
+# status 0, or 3 with one line of why.
 set -u
 
 STATE=/sys/kernel/livepatch/fdscale
@@ -32,19 +33,26 @@ gone() {
 	[ ! -e "$STATE" ]
 }
 
-case "${1-}" in
-load)
-	[ ! -e "$STATE" ] || could_not "loaded already: unload it first"
-	error=$(insmod "$2" 2>&1) || could_not "insmod: $error"
-	wait_for settled || could_not \
-		"not every task has passed over to it in $SECONDS_TO_WAIT s"
-	;;
-unload)
-	[ -e "$STATE" ] || could_not "not loaded"
+take_out() {
 	echo 0 >"$STATE/enabled" || could_not "$STATE/enabled cannot be written"
 	wait_for gone || could_not \
 		"not every task has left it in $SECONDS_TO_WAIT s; try again"
 	error=$(rmmod fdscale 2>&1) || could_not "rmmod: $error"
+}
+
+case "${1-}" in
+load)
+	[ ! -e "$STATE" ] || could_not "loaded already: unload it first"
+	error=$(insmod "$2" 2>&1) || could_not "insmod: $error"
+	wait_for settled || {
+		take_out
+		could_not "not every task has passed over to it in \
+$SECONDS_TO_WAIT s: taken out again"
+	}
+	;;
+unload)
+	[ -e "$STATE" ] || could_not "not loaded"
+	take_out
 	;;
 *)
 	echo "usage: livepatch.sh load FILE.ko | unload" >&2
