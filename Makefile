@@ -124,6 +124,7 @@ test: setup all
 # Boots guests; the kernels it counts in are built beforehand, and cached.
 test-kernel: setup setup-kernel all
 	./run.py kernel build
+	./run.py kernel build --flavour plain
 	./run.py kernel build --flavour pointer
 	FDSCALE_GUEST_TESTS=1 BUILD=$(BUILD) $(PYTHON) -m pytest -q tests/test_kernel_*.py
 
