@@ -185,6 +185,14 @@ def _setup_notes(base: Rows, other: Rows) -> list[str]:
     return notes
 
 
+def _unlike(rows: Rows, names: Sequence[str]) -> list[str]:
+    """Which of the two variants does not conform, and why."""
+    why: dict[str, str] = {}
+    for row in rows:
+        why |= (row.get("setup") or {}).get("nonconforming") or {}
+    return [f"{n} {why[n]}" for n in dict.fromkeys(names) if n in why]
+
+
 def _flags(*sides: Measured) -> list[str]:
     notes = []
     for side in sides:
@@ -245,7 +253,8 @@ def _inside(
             )
             base = _measured(folder.name, base_name, used)
             other = _measured(folder.name, name, used)
-            notes = tuple(_flags(base, other))
+            unlike = _unlike(used, (base_name, name))
+            notes = (*unlike, *_flags(base, other))
             comparisons.append(Comparison(cell, base, other, verdict, "run", notes))
     return base_name, comparisons, missing, alone
 
@@ -376,7 +385,8 @@ def _between(
         # Runs of one boot share what it drew: they do not narrow a rate either.
         base = replace(base, interval=stats.t_interval(old))
         other = replace(other, interval=stats.t_interval(new))
-    notes = (*_setup_notes(*rows), *_flags(base, other))
+    unlike = _unlike([*rows[0], *rows[1]], names)
+    notes = (*_setup_notes(*rows), *unlike, *_flags(base, other))
     return Comparison(cell, base, other, verdict, unit, notes)
 
 

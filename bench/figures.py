@@ -41,8 +41,13 @@ def series(cells: list[CellResult], kind: str) -> list[plot.Series]:
             if interval:
                 points.append(point(result.cell.tasks, interval))
         if points:
-            found.append(plot.Series(name, points))
+            found.append(plot.Series(name, points, conformance(cells, name)))
     return found
+
+
+def conformance(cells: list[CellResult], name: str) -> str:
+    """Nothing, or that and why a variant does not conform."""
+    return next((r.nonconforming[name] for r in cells if name in r.nonconforming), "")
 
 
 def marks(topology: dict[str, Any], cells: list[CellResult]) -> list[plot.Mark]:
@@ -102,7 +107,8 @@ def against_hold(folder: Path, results: list[CellResult], host: str) -> list[Job
             ]
             points = [point(size, j.ratio) for size, j in judged if j.ratio]
             if points:
-                lines.append(plot.Series(name, points))
+                note = conformance([r for _, r in sized], name)
+                lines.append(plot.Series(name, points, note))
         if len(sized) < 3 or not lines:
             continue
         unit = key.mode if key.tasks > 1 else "thread"

@@ -26,6 +26,12 @@ class Series:
 
     name: str
     points: list[Point]
+    note: str = ""  # what the legend has to say beside the name
+
+    @property
+    def label(self) -> str:
+        """As it stands in the legend."""
+        return f"{self.name} ({self.note})" if self.note else self.name
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,7 @@ def cleaned(one: Series, positive: bool) -> Series:
         elif positive:
             low = max(low, 1 / FAR)
         points.append((x, y, low, high))
-    return Series(one.name, points)
+    return Series(one.name, points, one.note)
 
 
 def across_axis(across: str, places: list[float]) -> tuple[Axis, list[float]]:
@@ -270,7 +276,7 @@ class Lines:
             style = looks.look(one.name)
             if not self.kind.variants and not looks.is_variant(one.name):
                 style = looks.in_turn(place)
-            rows.append((one.name, style.colour, style.dash, style.mark))
+            rows.append((one.label, style.colour, style.dash, style.mark))
         return rows
 
     def lines(self, marks: Sequence[Mark]) -> dict[float, float]:
@@ -278,7 +284,7 @@ class Lines:
         page, sheet, values = self.page, self.sheet, self.values
         across, places = across_axis(self.kind.across, self.places)
         drawn = dict(zip(self.places, places))
-        page.right = 76 + CHAR * max(len(one.name) for one in self.series)
+        page.right = 76 + CHAR * max(len(one.label) for one in self.series)
         page.high = max(page.high, LINE * len(self.series), CHAR * len(self.ylabel))
         placed = place_marks(marks, across)
         page.above = LINE * (1 + max((row for _, row, _ in placed), default=-1))
@@ -314,7 +320,7 @@ class Lines:
             _, high = reach([p for one in series for p in measured(one)], [0.0])
             values = looks.linear(0.0, 1.05 * high, label=looks.time)
         numbers = [number(measured(o)[-1], self.kind.values, self.unit) for o in series]
-        page.left = 24 + CHAR * max(len(one.name) for one in series)
+        page.left = 24 + CHAR * max(len(one.label) for one in series)
         page.right = 24 + CHAR * max(len(text) for text in numbers)
         page.high = max(72.0, 24.0 * len(series))
         texts = page.titles(self.heads)
@@ -327,7 +333,7 @@ class Lines:
             rows.append((*row, 0, 0, rank, page.up(up)))
         sheet.page(page, texts)
         sheet.axis("x", values)
-        names = [(float(rank), one.name) for rank, one in enumerate(order)]
+        names = [(float(rank), one.label) for rank, one in enumerate(order)]
         sheet.axis("y", Axis(-0.5, len(series) - 0.5, 0, names))
         sheet.add("marks", "x height label", [])
         sheet.add("series", "name colour dash mark shift endx endy height", rows)

@@ -71,6 +71,8 @@ class Row:
     def notes(self) -> list[str]:
         """Doubts about this row."""
         found = []
+        if self.variant in self.result.nonconforming:
+            found.append(self.result.nonconforming[self.variant])
         if self.judged.fairness.starved:
             found.append("starved tasks")
         if self.judged.bimodal:

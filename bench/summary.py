@@ -52,6 +52,7 @@ class CellResult:
     fdsize: int
     threshold: float | None  # the effect that A/A stays below; None: not measured
     variants: dict[str, Judged] = field(default_factory=dict)
+    nonconforming: dict[str, str] = field(default_factory=dict)  # variant: why
     failures: list[str] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)  # why, one for each such run
 
@@ -180,6 +181,8 @@ def judge_cell(
     result = CellResult(
         cell, chosen, len(good), seconds, fdsize, threshold, failures=failures
     )
+    if good:
+        result.nonconforming = good[0]["setup"].get("nonconforming", {})
     reasons = [r.get("disturbed", []) for r in good]
     result.disturbed = ["; ".join(why) for why in reasons if why]
     for variant in variants:
@@ -314,6 +317,8 @@ def table(group: Cell, results: list[CellResult]) -> str:
         for result in done:
             lines += rows(result, shown)
         first = False
+    unlike = {n: why for r in done for n, why in r.nonconforming.items()}
+    lines += [wrapped(f"  {n} {why}") for n, why in unlike.items()]
     spent = [f"{r.cell.tasks}: {r.seconds:.1f} s" for r in results]
     lines.append(wrapped("  cost by tasks: " + ", ".join(spent), "    "))
     return "\n".join(lines)

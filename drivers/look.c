@@ -230,6 +230,16 @@ int command_check(int argc, char **argv)
 	return say(status, &p);
 }
 
+/* Of a search or a preset: NULL, or why it does not conform. */
+static const char *nonconforming(const char *name)
+{
+	struct problem p;
+	const struct variant *v =
+		variant_find(name, FILES_LOCK_QUEUED, false, &p);
+
+	return v ? variant_nonconforming(v) : NULL;
+}
+
 /* A variant that has a second compiled copy says so: A/A needs one. */
 static json_t *words_json(const struct variant_word *words)
 {
@@ -238,10 +248,11 @@ static json_t *words_json(const struct variant_word *words)
 	for (; words->name; words++)
 		json_array_append_new(
 			array,
-			json_pack("{ss ss sb}", "name", words->name, "about",
-				  words->about, "clone",
+			json_pack("{ss ss sb ss*}", "name", words->name,
+				  "about", words->about, "clone",
 				  variant_find(words->name, FILES_LOCK_QUEUED,
-					       true, NULL) != NULL));
+					       true, NULL) != NULL,
+				  "nonconforming", nonconforming(words->name)));
 	return array;
 }
 
@@ -292,10 +303,15 @@ static json_t *workloads_json(void)
 static void print_words(const char *title, const struct variant_word *words)
 {
 	printf("%s\n", title);
-	for (; words->name; words++)
+	for (; words->name; words++) {
+		const char *why = nonconforming(words->name);
+
 		printf(strlen(words->about) < 56 ? "  %-22s %s\n"
 						 : "  %s\n      %s\n",
 		       words->name, words->about);
+		if (why)
+			printf("      %s\n", why);
+	}
 }
 
 int command_list(int argc, char **argv)

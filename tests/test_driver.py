@@ -413,3 +413,24 @@ def test_help_fits_80_columns(fdscale: Run) -> None:
         assert done.returncode == 0
         long = [line for line in done.stdout.splitlines() if len(line) > 80]
         assert not long
+
+
+def test_what_does_not_conform_is_labelled(fdscale: Run) -> None:
+    """In the list, in a table, and in what a results folder keeps."""
+    why = "does not conform: not the lowest descriptor"
+    lines = fdscale("list").stdout.splitlines()
+    for name in ("any-fd", "any-fd-split"):
+        at = next(i for i, line in enumerate(lines) if line.split()[:1] == [name])
+        assert why in lines[at + 1] + lines[at + 2]
+    searches = json.loads(fdscale("list", "--json").stdout)["searches"]
+    said = {s["name"]: s.get("nonconforming") for s in searches}
+    assert {n for n, why in said.items() if why} == {
+        "first-word-v1",
+        "any-fd",
+        "any-fd-split",
+    }
+    words = ("run", "dup-close", "--backend", "model", *SHORT)
+    words += ("--variant", "two-level,any-fd")
+    assert f"\nany-fd {why}\n" in fdscale(*words).stdout
+    setup = events(fdscale(*words, "--json"))[0]
+    assert setup["nonconforming"] == {"any-fd": why}

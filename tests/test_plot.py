@@ -119,7 +119,7 @@ def test_all_text_lies_on_the_page(drawn: Drawn) -> None:
 def test_data_file_to_the_letter(tmp_path: Path) -> None:
     made = [
         Series("two-level", [(1, 4e6, 3.9e6, 4.1e6), (2, None, None, None)]),
-        Series("mine", [(1, 5e6, None, None), (2, 6e6, 5.5e6, 6.25e6)]),
+        Series("mine", [(1, 5e6, None, None), (2, 6e6, 5.5e6, 6.25e6)], "by hand"),
     ]
     dat, _, _ = plot.draw("rate-vs-tasks", tmp_path / "x", made, TITLES, [Mark(1, "b")])
     text = dat.read_text(encoding="utf-8")
@@ -135,6 +135,7 @@ def test_data_file_to_the_letter(tmp_path: Path) -> None:
     )
     assert '\n\n\n# xticks\n#: position label\n1 "1"\n2 "2"\n\n\n' in text
     assert tables(dat)["series"][0][:4] == ["two-level", "#000000", "1", "7"]
+    assert tables(dat)["series"][1][0] == "mine (by hand)"
     said = settings(dat)
     assert said["xlabel"] == "tasks"
     assert said["ylabel"] == "million operations a second"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench import summary
+from bench import figures, summary
 from bench.plan import Cell
 
 CELL = Cell("dup-close", "model", "low:64", "compact", "threads", 2, (), 256)
@@ -231,3 +231,14 @@ def test_roles_are_told_apart() -> None:
     text = summary.summary(runs, HOST, [CELL], 3)
     assert re.search(r"^  read +900k ±0.0% +900k ±0.0%$", text, re.M)
     assert re.search(r"^ write +100k ±0.0% +50k ±0.0%$", text, re.M)
+
+
+def test_what_does_not_conform_says_so_in_its_table() -> None:
+    runs = [run(i, 100, 110) for i in range(5)]
+    why = "does not conform: not the lowest descriptor"
+    for record in runs:
+        record["setup"]["nonconforming"] = {"fast": why}
+    result = summary.judge_cell(CELL, runs)
+    assert f"\n  fast {why}\n" in summary.table(CELL.group(), [result])
+    assert figures.series([result], "rate")[1].label == f"fast ({why})"
+    assert figures.series([result], "rate")[0].label == "slow"

@@ -20,8 +20,7 @@
 	  NULL)                                                                \
 	X(first_word_v1, "first-word-v1", SHAPE_LOWEST,                        \
 	  "word 0 if it has a free bit, unchecked; v1 of June 2024",           \
-	  "does not conform: ignores start and the limit when word 0 has a "   \
-	  "free bit")                                                          \
+	  "does not conform: start and limit ignored")                         \
 	X(first_word_v2, "first-word-v2", SHAPE_LOWEST,                        \
 	  "word 0 if start is 0 and it has a free bit, else two-level; v2",    \
 	  NULL)                                                                \

@@ -114,6 +114,25 @@ static json_t *roles(const struct run *run)
 	return array;
 }
 
+static const char *nonconforming(const struct run *run, unsigned int v)
+{
+	return run->backend == BACKEND_MODEL
+		       ? variant_nonconforming(run->model_variants[v])
+		       : NULL;
+}
+
+/* Of those variants that do not conform: why. */
+static json_t *all_nonconforming(const struct run *run)
+{
+	json_t *object = json_object();
+
+	for (unsigned int v = 0; v < run->variants; v++)
+		if (nonconforming(run, v))
+			json_object_set_new(object, run->variant_names[v],
+					    json_string(nonconforming(run, v)));
+	return object;
+}
+
 void event_setup(const struct run *run, const struct shared *shared,
 		 const struct counters *counters, uint64_t startup_ns)
 {
@@ -149,6 +168,7 @@ void event_setup(const struct run *run, const struct shared *shared,
 		(json_int_t)run->think_ns, "table_bytes",
 		(json_int_t)shared->table_bytes);
 	json_object_set_new(event, "hold_top", json_integer(run->hold.top));
+	json_object_set_new(event, "nonconforming", all_nonconforming(run));
 	if (run->core_kind)
 		json_object_set_new(event, "core_kind",
 				    json_string(run->core_kind));
@@ -318,6 +338,10 @@ static void table(const struct run *run, const struct tally *tally)
 		       100 * (r[n - 1] / m - 1), least, most);
 		role_lines(run, tally, v);
 	}
+	for (unsigned int v = 0; v < run->variants; v++)
+		if (nonconforming(run, v))
+			printf("%s %s\n", run->variant_names[v],
+			       nonconforming(run, v));
 	printf("one run: no interval; ./run.py sweep compares\n");
 }
 
