@@ -57,7 +57,7 @@ again:
 		}
 	}
 	if (shape == SHAPE_SPLIT && unlikely(fd >= fdt->max_fds || fd >= end)) {
-		lock_drop(SET_LOCK, t->lock);
+		lock_drop(t->lock);
 		return split_alloc(t, start, end, flags);
 	}
 	if (!(switches & SW_END_LATE)) {
@@ -90,7 +90,7 @@ found:
 	}
 	ret = (int)fd;
 out:
-	lock_drop(SET_LOCK, t->lock);
+	lock_drop(t->lock);
 	return ret;
 }
 

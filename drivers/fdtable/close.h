@@ -20,7 +20,7 @@ static always_inline void IN_SET(drop)(struct files_task *t, enum shape shape)
 	if (shape == SHAPE_SPLIT)
 		whole_drop(t);
 	else
-		lock_drop(SET_LOCK, t->lock);
+		lock_drop(t->lock);
 }
 
 /* Lock held: @fd is free from now on.  Its file, or NULL: it had none. */
@@ -50,7 +50,7 @@ static always_inline int IN_SET(close)(struct files_task *t, unsigned int fd,
 
 	lock_take(SET_LOCK, lock, t);
 	file = IN_SET(pick)(t, fd, shape, cond);
-	lock_drop(SET_LOCK, lock);
+	lock_drop(lock);
 	if (unlikely(!file))
 		return -EBADF;
 	files_put(file);
@@ -67,7 +67,7 @@ static always_inline void IN_SET(unreserve)(struct files_task *t,
 	lock_take(SET_LOCK, lock, t);
 	clear_open(table_of(t->files), fd, shape, cond);
 	lower_hint(t->files, fd);
-	lock_drop(SET_LOCK, lock);
+	lock_drop(lock);
 }
 
 /* The limit and equal descriptors are the caller's to check. */

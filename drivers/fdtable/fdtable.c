@@ -45,11 +45,11 @@ void whole_drop(struct files_task *t)
 	unsigned int i;
 
 	if (!files->parts) {
-		lock_drop(files->variant->lock, t->lock);
+		lock_drop(t->lock);
 		return;
 	}
 	for (i = files->tasks_max; i--;)
-		lock_drop(files->variant->lock, &files->parts[i].lock);
+		lock_drop(&files->parts[i].lock);
 }
 
 static void embed(struct files *files)
