@@ -29,7 +29,10 @@ SWEEP ?=
 TESTS ?= tests
 
 # Code placement is part of what A/A has to tell: the same code, elsewhere.
+# Compiled once, linked in each order.
+OBJ = $(BUILD)
 ifneq ($(SHUFFLE),)
+OBJ := $(BUILD)/sections
 BUILD := $(BUILD)/shuffle-$(SHUFFLE)
 CFLAGS += -ffunction-sections
 ORDER := $(BUILD)/order.txt
@@ -44,10 +47,10 @@ LDLIBS += -lhwloc -lnuma -ljansson -lm
 HARNESS := $(wildcard drivers/harness/*.c)
 FDTABLE := $(wildcard drivers/fdtable/*.c)
 WORKLOADS := $(wildcard drivers/workloads/*.c)
-LIB_OBJS := $(HARNESS:%.c=$(BUILD)/%.o) $(FDTABLE:%.c=$(BUILD)/%.o)
+LIB_OBJS := $(HARNESS:%.c=$(OBJ)/%.o) $(FDTABLE:%.c=$(OBJ)/%.o)
 # A workload is compiled once for each backend that can serve it.
-WORKLOAD_OBJS := $(WORKLOADS:%.c=$(BUILD)/%.kernel.o) \
-	$(WORKLOADS:%.c=$(BUILD)/%.model.o)
+WORKLOAD_OBJS := $(WORKLOADS:%.c=$(OBJ)/%.kernel.o) \
+	$(WORKLOADS:%.c=$(OBJ)/%.model.o)
 BENCHES := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/bench_*.c))
 C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 
@@ -61,7 +64,7 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
 all: $(BUILD)/fdscale
 
-$(BUILD)/fdscale: $(BUILD)/drivers/main.o $(BUILD)/drivers/look.o $(BUILD)/drivers/dry_run.o \
+$(BUILD)/fdscale: $(OBJ)/drivers/main.o $(OBJ)/drivers/look.o $(OBJ)/drivers/dry_run.o \
 		$(LIB_OBJS) $(WORKLOAD_OBJS)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
@@ -69,32 +72,33 @@ $(BUILD)/fdscale: $(BUILD)/drivers/main.o $(BUILD)/drivers/look.o $(BUILD)/drive
 ifneq ($(SHUFFLE),)
 $(BUILD)/fdscale $(BENCHES): $(ORDER)
 $(ORDER): $(LIB_OBJS) $(WORKLOAD_OBJS)
+	@mkdir -p $(@D)
 	$(Q)objdump -h $^ | awk '$$2 ~ /^\.text\./ { print $$2 }' | sort -u | \
 		awk 'BEGIN { srand($(SHUFFLE)) } { print rand(), $$1 }' | \
 		sort -n | cut -d' ' -f2 > $@
 endif
 
 # A missing library is named before the compiler trips over it.
-$(BUILD)/needs: config/packages.txt
+$(OBJ)/needs: config/packages.txt
 	@mkdir -p $(@D)
 	@for pair in hwloc.h:libhwloc-dev numa.h:libnuma-dev jansson.h:libjansson-dev; do \
 		echo "#include <$${pair%:*}>" | $(CC) -E -x c - >/dev/null 2>&1 || { \
 			echo "$${pair#*:} is missing: make setup" >&2; exit 3; }; \
 	done
 	@touch $@
-$(LIB_OBJS) $(WORKLOAD_OBJS) $(BUILD)/drivers/main.o $(BUILD)/drivers/look.o: | $(BUILD)/needs
+$(LIB_OBJS) $(WORKLOAD_OBJS) $(OBJ)/drivers/main.o $(OBJ)/drivers/look.o: | $(OBJ)/needs
 
-$(BUILD)/%.o: %.c
+$(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-$(BUILD)/%.kernel.o: %.c
+$(OBJ)/%.kernel.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) -DFD_BACKEND_KERNEL -c -o $@ $<
 
-$(BUILD)/%.model.o: %.c
+$(OBJ)/%.model.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) -DFD_BACKEND_MODEL -c -o $@ $<
@@ -102,7 +106,7 @@ $(BUILD)/%.model.o: %.c
 # A C test is one program, linked with everything but main().
 c-tests: $(C_TESTS)
 
-$(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS)
+$(BUILD)/tests/%: $(OBJ)/tests/c/%.o $(LIB_OBJS)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS) -lcmocka
@@ -147,7 +151,7 @@ bench: setup all $(BENCHES)
 	BUILD=$(BUILD) $(PYTHON) -m bench.selfbench $(PART)
 
 # A benchmark of ours has the workloads too.
-$(BENCHES): $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS) $(WORKLOAD_OBJS)
+$(BENCHES): $(BUILD)/tests/%: $(OBJ)/tests/c/%.o $(LIB_OBJS) $(WORKLOAD_OBJS)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
@@ -155,4 +159,4 @@ $(BENCHES): $(BUILD)/tests/%: $(BUILD)/tests/c/%.o $(LIB_OBJS) $(WORKLOAD_OBJS)
 clean:
 	rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
