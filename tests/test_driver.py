@@ -429,8 +429,8 @@ def test_what_does_not_conform_is_labelled(fdscale: Run) -> None:
         "any-fd",
         "any-fd-split",
     }
-    words = ("run", "dup-close", "--backend", "model", *SHORT)
-    words += ("--variant", "two-level,any-fd")
+    variants = ("--variant", "two-level,any-fd")
+    words = ("run", "dup-close", "--backend", "model", *SHORT, *variants)
     assert f"\nany-fd {why}\n" in fdscale(*words).stdout
     setup = events(fdscale(*words, "--json"))[0]
     assert setup["nonconforming"] == {"any-fd": why}
