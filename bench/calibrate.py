@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from bench import calibration, drive, plot, stats
+from bench import calibration, doctor, drive, plot, stats
 from bench.calibration import Calibration
-from bench.host import read_host
 from bench.plan import Cell, Plan, common_slots
 from bench.problem import COULD_NOT, DONE, Problem
 from bench.progress import Progress
+from bench.root import Root
 from bench.store import Store, write_whole
 from bench.summary import CLONE, percent, wrapped
 
@@ -256,7 +256,8 @@ class Calibrate:
     def run(self, out: Path) -> int:
         """./run.py calibrate; the exit status."""
         store = Store(out)
-        host = read_host()
+        needs = doctor.needs_of([self.cell], self.plan.hold_top)
+        host = doctor.record(Root(), needs)
         try:
             write_whole(out / "host.json", json.dumps(host, indent=1) + "\n")
             pools = self.measure(store)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from bench import calibrate, compare, doctor, drive, hold, kernel, report, reproduce
 from bench import topo
 from bench.calibration import threshold_in
+from bench.check import Needs
 from bench.plan import Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.sweep import Sweep, resumed
@@ -258,10 +259,18 @@ def add_doctor(commands: Any) -> None:
         help="change what is reversible while COMMAND runs (or until Enter), then "
         "put it back",
     )
+    p.add_argument("--plan", type=Path, metavar="FILE", help="is it for this plan?")
     p.add_argument("command", nargs="*", metavar="COMMAND")
-    p.set_defaults(
-        call=lambda a: doctor.doctor(a.json, a.fix, command=tuple(a.command))
-    )
+    p.set_defaults(call=diagnose)
+
+
+def diagnose(args: argparse.Namespace) -> int:
+    """./run.py doctor."""
+    needs = Needs()
+    if args.plan:
+        work = Sweep(load_plan(args.plan))
+        needs = doctor.needs_of(work.cells, work.plan.hold_top)
+    return doctor.doctor(args.json, args.fix, needs, tuple(args.command))
 
 
 def add_compare(commands: Any) -> None:

@@ -209,6 +209,7 @@ def _row(item: Comparison) -> dict[str, Any]:
             "jain": side.fairness.jain,
             "starved": side.fairness.starved,
             "bimodal": side.bimodal,
+            "outliers": side.outliers,
             "per_op": {event: asdict(each) for event, each in side.events.items()},
         }
     row["ratio"] = ratio.estimate

@@ -8,6 +8,7 @@ is. bench/compare_format.py writes what is found here.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -65,6 +66,11 @@ class Measured:
             if event in run and (n := getattr(run[event], side)) is not None
         ]
         return sum(known) / len(known) if known else None
+
+    @property
+    def outliers(self) -> list[str]:
+        """A label for each run's rate: "" for the ordinary ones."""
+        return stats.outliers([math.log(rate) for rate in self.rates])
 
     @property
     def bimodal(self) -> bool:
@@ -201,6 +207,9 @@ def _flags(*sides: Measured) -> list[str]:
             notes.append(
                 f"{side.variant}: a task starves: least {low:.0f} of most {high:.0f}"
             )
+        odd = [f"{n} {label}" for n, label in enumerate(side.outliers) if label]
+        if odd:
+            notes.append(f"{side.variant}: outlying runs, kept: {', '.join(odd)}")
         if side.bimodal:
             notes.append(f"{side.variant}: runs fall into two heaps")
     return notes

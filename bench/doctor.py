@@ -5,8 +5,10 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -14,8 +16,9 @@ from rich.text import Text
 
 from bench import checks_cpu, checks_kernel, checks_limits
 from bench.check import FATAL, OK, UNKNOWN, WARN, AnyCheck, Check, Needs, Setting
-from bench.fix import fixed, restore_stale
+from bench.fix import fixed, held, restore_stale
 from bench.host import read_host
+from bench.plan import Cell, hold_top
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.root import Root
 
@@ -39,9 +42,39 @@ def as_json(checks: list[Check]) -> dict[str, Any]:
     return {"checks": [asdict(check) for check in checks]}
 
 
+def needs_of(cells: Iterable[Cell], top: int) -> Needs:
+    """What these cells ask of the host; top is the plan's --hold-top.
+
+    By the driver's own rule (size.c), roughly: it refuses by itself what is short.
+    """
+    tasks = nofile = files = 0
+    for cell in cells:
+        tables = cell.tasks if cell.mode == "processes" else 1
+        tasks = max(tasks, cell.tasks)
+        if cell.backend == "kernel":
+            each = hold_top(cell.hold, top) + 3 * cell.tasks // tables + 64
+            nofile, files = max(nofile, each), max(files, each * tables)
+    return Needs(tasks, nofile, files, tmpdir=Path(tempfile.gettempdir()))
+
+
+def findings(root: Root, needs: Needs) -> dict[str, Any]:
+    """What host.json holds of the doctor's: the checks, and what --fix holds."""
+    return {**as_json(run_checks(root, needs)), "fixed": held(root)}
+
+
 def record(root: Root, needs: Needs) -> dict[str, Any]:
-    """What host.json holds: the host, and what the checks say of it."""
-    return {**read_host(root.prefix), **as_json(run_checks(root, needs))}
+    """host.json: the host, and what the doctor finds."""
+    return {**read_host(root.prefix), **findings(root, needs)}
+
+
+def taints(host: Mapping[str, Any]) -> str:
+    """What a reader of the results is to know of the host: host.json, in a line."""
+    bad = [c for c in host.get("checks") or [] if c["state"] in (WARN, FATAL)]
+    told = [f"{c['name']}: {c['value']}" for c in bad]
+    text = f"The doctor warns of {'; '.join(told)}." if told else ""
+    for one in host.get("fixed") or []:
+        text += f" Held by --fix: {one['path']} at {one['wanted']}, was {one['old']}."
+    return text.strip()
 
 
 def wanted(root: Root, needs: Needs) -> list[Setting]:

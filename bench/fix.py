@@ -36,7 +36,7 @@ def _lock(root: Root) -> int | None:
     """The undo file, open and ours alone; None while another run has it."""
     path = root.path(UNDO)
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Removed between open and lock: the lock is on a file without a name.
@@ -96,6 +96,18 @@ def _restore(root: Root, fd: int) -> list[str]:
     os.unlink(root.path(UNDO))
     os.close(fd)
     return done
+
+
+def held(root: Root) -> list[dict[str, str]]:
+    """The settings that a --fix holds now: path, wanted, old."""
+    try:
+        undo = json.loads(root.read(UNDO) or "")
+    except ValueError:
+        return []
+    if undo["boot_id"] != root.read("/proc/sys/kernel/random/boot_id"):
+        return []
+    found: list[dict[str, str]] = undo["settings"]
+    return found
 
 
 def restore_stale(root: Root) -> list[str]:

@@ -269,7 +269,7 @@ DOUBTS = {
     "versions.fdscale": "another driver: code and measuring may differ",
     "versions.gcc": "another compiler: forms equal in work may differ by 5%",
 }
-IGNORED = {"schema", "checks"}
+IGNORED = {"schema", "checks", "fixed"}
 
 
 def _flat(host: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -330,7 +330,7 @@ def flat(host: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]
     for key, value in host.items():
         if isinstance(value, dict):
             yield from flat(value, f"{prefix}{key}.")
-        elif value not in (None, "", []) and key not in ("checks", "schema"):
+        elif value not in (None, "", []) and key not in ("checks", "fixed", "schema"):
             text = ", ".join(map(str, value)) if isinstance(value, list) else value
             yield prefix + key, str(text)
 

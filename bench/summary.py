@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -37,6 +38,7 @@ class Judged:
     skewed: int  # windows whose tasks did not start together
     redone: int  # windows that the driver did again
     bimodal: bool
+    outliers: list[str]  # of each run: "", or "low", "far high", ...
     roles: dict[str, Interval] = field(default_factory=dict)  # rates of each
     per_op: dict[str, PerOp] = field(default_factory=dict)  # by perf event
 
@@ -139,8 +141,11 @@ def judge_variant(
     windows = [w for r in good for w in r["windows"] if w["variant"] == variant]
     rates = [[w["rate"] for w in r["windows"] if w["variant"] == variant] for r in good]
     ratio = verdict = None
+    logs = [math.log(stats.run_rate(run)) for run in rates]
     if variant != baseline:
-        ratio = stats.ratio_interval(ratio_runs(good, variant, baseline))
+        pairs = ratio_runs(good, variant, baseline)
+        logs = [math.log(stats.run_ratio(run)) for run in pairs]
+        ratio = stats.ratio_interval(pairs)
         seconds = sum(r["seconds"] for r in good) / len(good)
         verdict = stats.verdict(ratio, threshold, len(good), run_seconds=seconds)
     return Judged(
@@ -153,6 +158,7 @@ def judge_variant(
         sum(w["skewed"] for w in windows),
         sum(w["redone"] > 0 for w in windows),
         two_modes(rates),
+        stats.outliers(logs),
         role_rates(good, variant),
         counters.per_op(windows),
     )
@@ -359,6 +365,11 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
             if j.fairness.starved:
                 share = f"{variant} {j.fairness.least:.2f} in {name}"
                 note("Starved tasks (the least busy's share)", share)
+            odd = [f"{n} {label}" for n, label in enumerate(j.outliers) if label]
+            if odd:
+                note(
+                    "Outlying runs (kept)", f"{variant} run {', '.join(odd)} in {name}"
+                )
             if j.bimodal:
                 note(
                     "Windows in two heaps: no one number tells it",
@@ -457,9 +468,10 @@ def summary(
     """The whole summary, 80 columns, fit for a mail; host has what stands on top."""
     results = judge(records, baseline, stored)
     top = f"{host['machine']}\nkernel {host['kernel']}"
-    for said in ("caution", "resolves"):
+    for said in ("caution", "resolves", "taints"):
         if host.get(said):
-            top += "\n" + wrapped(host[said])
+            top += "
+" + wrapped(host[said])
     legend = LEGEND
     if any(events_known(r) for r in results):
         legend += " " + COUNTED
@@ -525,6 +537,8 @@ def as_json(
                         "roles": {n: interval(i) for n, i in j.roles.items()},
                         "windows": j.windows,
                         "disturbed": j.disturbed,
+                        "bimodal": j.bimodal,
+                        "outliers": j.outliers,
                         "per_op": {e: asdict(n) for e, n in j.per_op.items()},
                     }
                     for name, j in r.variants.items()

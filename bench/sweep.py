@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import drive, figures, stats, summary
+from bench import doctor, drive, figures, stats, summary
 from bench.calibration import Calibrations
 from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
 from bench.estimate import estimate, is_fixed, outside
@@ -21,6 +21,7 @@ from bench.host import caution, load_host, measured_host
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.progress import Progress, duration
+from bench.root import Root
 from bench.store import Store, load, write_whole
 
 
@@ -284,12 +285,16 @@ class Sweep:
             "kernel": f"{self.listing['release']} ({self.listing['kernel']})",
             "caution": caution(host),
             "resolves": known.resolves(self.cells),
+            "taints": doctor.taints(host),
         }
 
     def collect(self, out: Path, resume: bool = False) -> int:
         """Measure into a results folder; DONE, COULD_NOT or INTERRUPTED."""
         store = Store(out, resume)
         self.host = measured_host(self.listing["kernel"])
+        if "guest" not in self.host:  # that this host is fit says nothing of a guest
+            needs = doctor.needs_of(self.cells, self.plan.hold_top)
+            self.host |= doctor.findings(Root(), needs)
         if not resume:
             write_whole(out / "host.json", json.dumps(self.host, indent=1) + "\n")
             store.add({"schema": 1, "type": "plan", "plan": asdict(self.plan)})

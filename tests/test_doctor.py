@@ -11,8 +11,9 @@ from doctor_cases import BAD, GOOD, Files
 from fakeroot import CPU, QUIET, put, quiet
 
 from bench.check import OK, UNKNOWN, WARN, Check, Needs
-from bench.doctor import CHECKS, doctor, record, run_checks, show
+from bench.doctor import CHECKS, doctor, needs_of, record, run_checks, show, taints
 from bench.host import check_host
+from bench.plan import Cell
 from bench.root import Root
 
 
@@ -125,6 +126,29 @@ def test_record_has_the_shape_of_host_json(tmp_path: Path) -> None:
     host = record(Root(quiet(tmp_path)), Needs())
     assert check_host(host, "here") is host
     assert len(host["checks"]) == len(CHECKS)
+
+
+def test_what_taints_is_said_in_a_line(tmp_path: Path) -> None:
+    """What is at warn or fatal, by name and value; a quiet machine has nothing."""
+    host = record(Root(quiet(tmp_path)), Needs())
+    assert taints(host) == ""
+    assert taints({}) == ""  # host.json from before
+    put(tmp_path, {f"{CPU}/smt/control": "on"})
+    host = record(Root(tmp_path), Needs(nofile=2**40))
+    assert taints(host).startswith("The doctor warns of smt: on; nofile: soft ")
+
+
+def test_needs_of_a_plan() -> None:
+    """Tables of processes are apart, but their files are all the kernel's."""
+    cells = [
+        Cell("dup-close", "kernel", "low:100", "compact", "threads", 2),
+        Cell("dup-close", "kernel", "low:50", "compact", "processes", 10),
+        Cell("dup-close", "model", "low:1000000", "compact", "threads", 16),
+    ]
+    needs = needs_of(cells, 1024)
+    assert needs.tasks == 16
+    assert needs.nofile == 100 + 3 * 2 + 64
+    assert needs.files == 10 * (50 + 3 + 64)
 
 
 def test_80_columns_and_no_colour_off_a_terminal(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 from fakeroot import CPU, KERNEL, put, quiet
 
 from bench.check import Needs, Setting
-from bench.doctor import doctor, fixing, wanted
-from bench.fix import UNDO, fixed, restore_stale
+from bench.doctor import doctor, fixing, record, taints, wanted
+from bench.fix import UNDO, fixed, held, restore_stale
+from bench.host import check_host
 from bench.problem import Problem
 from bench.root import Root
 
@@ -287,3 +288,23 @@ def test_a_command_that_is_not_there(spoilt: Path) -> None:
     with pytest.raises(Problem, match="no-such-program: No such file"):
         doctor(root=Root(spoilt), fix=True, command=(program,))
     assert now(spoilt) == BACK
+
+
+def test_host_json_says_what_is_held(spoilt: Path) -> None:
+    """While it is, and in the line that stands beside the results."""
+    root = Root(spoilt)
+    assert record(root, Needs())["fixed"] == []
+    with fixing(root, Needs()):
+        host = record(root, Needs())
+    assert check_host(host, "here") is host
+    assert {one["path"] for one in host["fixed"]} == {"/" + name for name in FIXED}
+    assert f"Held by --fix: /{NUMA} at 0, was 1." in taints(host)
+    assert held(root) == []
+
+
+def test_what_an_earlier_boot_held_is_not_held(
+    spoilt: Path, holder: subprocess.Popen[str]
+) -> None:
+    assert held(Root(spoilt))
+    put(spoilt, {f"{KERNEL}/random/boot_id": "another"})
+    assert held(Root(spoilt)) == []
