@@ -120,6 +120,12 @@ def add_sweep(commands: Any) -> None:
     p.add_argument("--lock", choices=("queued", "tas"), help="the model's")
     p.add_argument("--oversubscribe", action="store_true", default=None)
     p.add_argument("--quick", action="store_true", help="under 50 s on 2 cores")
+    p.add_argument(
+        "--profile",
+        action="store_true",
+        default=None,
+        help="afterwards each cell once more, under perf: shares of lock and search",
+    )
     p.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N")
     p.add_argument("--out", type=Path, metavar="DIR", help="the results folder")
     p.add_argument("--resume", type=Path, metavar="DIR", help="run what is missing")
@@ -151,6 +157,7 @@ def plan_from(args: argparse.Namespace) -> Plan:
             "max_time",
             "lock",
             "oversubscribe",
+            "profile",
             "seed",
         ),
     ):

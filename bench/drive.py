@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -77,12 +78,12 @@ def command(cell: Cell, variants: list[str], plan: Plan, seed: int) -> list[str]
 class Driver:
     """The driver's process, its temporary folder, and their end."""
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], under: Sequence[str] = ()) -> None:
         self.folder = tempfile.mkdtemp(prefix="fdscale-run-")
         # A group of its own: the terminal's Ctrl-C reaches the runner only,
         # which then stops the driver in its own time.
         self.process = subprocess.Popen(
-            [driver_path(), *words, "--json", "--tmpdir", self.folder],
+            [*under, driver_path(), *words, "--json", "--tmpdir", self.folder],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -192,10 +193,12 @@ def run_cell(
     blocks: int,
     seed: int,
     inject: float = 0.0,
+    under: Sequence[str] = (),
 ) -> dict[str, Any]:
     """One run: the record that results.jsonl keeps.
 
-    inject is a cost added to the clones among the variants, as a fraction.
+    inject is a cost added to the clones among the variants, as a fraction; under is
+    a program with its words that runs the driver.
 
     A driver that fails gives a record with `error` and no windows: no number
     comes from a broken run.  Ctrl-C passes through, with the driver stopped.
@@ -208,7 +211,7 @@ def run_cell(
     begun = time.time()
     start = time.monotonic()
     before = snapshot(Root())
-    driver = Driver(words)
+    driver = Driver(words, under)
     stdout, stderr = driver.finish()
     after = snapshot(Root())
     status = driver.process.returncode

@@ -88,6 +88,7 @@ class Plan:
     oversubscribe: bool = False
     options: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     quick: bool = False
+    profile: bool = False  # one more run of each cell, under perf
     seed: int = 0
 
     def bound(self) -> None:

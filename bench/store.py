@@ -109,7 +109,8 @@ class Checker:
     def __init__(self) -> None:
         schemas = json.loads((CONFIG / "schema" / "result.json").read_text())
         self.validators = {
-            kind: jsonschema.Draft7Validator(schemas[kind]) for kind in ("plan", "run")
+            kind: jsonschema.Draft7Validator(schemas[kind])
+            for kind in ("plan", "run", "profile")
         }
         # What calibrate measured with a cost added: no result of a sweep.
         self.validators["injected"] = self.validators["run"]

@@ -13,6 +13,7 @@ from typing import Any
 from bench import counters, stats
 from bench.counters import PerOp
 from bench.plan import Cell
+from bench.profile import Profile, profiles_of
 from bench.stats import Fairness, Interval, Verdict
 
 WIDTH = 80
@@ -57,6 +58,8 @@ class CellResult:
     nonconforming: dict[str, str] = field(default_factory=dict)  # variant: why
     failures: list[str] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)  # why, one for each such run
+    profiles: dict[str, Profile] = field(default_factory=dict)  # by variant
+    not_profiled: str = ""  # why, where it was asked for
 
 
 def by_cell(records: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]]]:
@@ -200,9 +203,15 @@ def judge(
     records: Iterable[dict[str, Any]], baseline: str = "", stored: Stored | None = None
 ) -> list[CellResult]:
     """Every cell, in the order of its group and then of its tasks."""
+    records = list(records)
     results = [
         judge_cell(c, runs, baseline, stored) for c, runs in by_cell(records).items()
     ]
+    looks = {Cell.from_dict(r["cell"]): r for r in records if r["type"] == "profile"}
+    for result in results:
+        if look := looks.get(result.cell):
+            result.profiles = profiles_of(look)
+            result.not_profiled = look["why"] or ""
     return sorted(results, key=lambda r: (str(r.cell.group()), r.cell.tasks))
 
 
@@ -288,6 +297,9 @@ def rows(result: CellResult, names: list[str]) -> list[str]:
     for event, head in events_known(result):
         heads.append(head)
         lines.append([str(j.per_op[event]) if j else "" for j in judged])
+    if result.profiles:
+        heads.append("time")
+        lines.append([str(result.profiles.get(n, "-")) for n in names])
     if result.threshold is not None:
         percents = 100 * result.threshold
         beyond = f"below {percents:.1f}%" if percents < stats.WILD else "tells nothing"
@@ -375,6 +387,8 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
                     "Windows in two heaps: no one number tells it",
                     f"{variant} in {name}",
                 )
+        if r.not_profiled:
+            note(f"Not profiled: {r.not_profiled}", name)
         if r.disturbed:
             share = f"{len(r.disturbed)} of {r.runs} in {name} ({r.disturbed[0]})"
             note("Runs that were disturbed (kept)", share)
@@ -454,6 +468,10 @@ COUNTED = (
     "'instr', 'cycles', 'misses': what an operation took of them, in user space + in "
     "the kernel."
 )
+PROFILED = (
+    "'time': where it went by perf, in one more run: lock / bit search / the rest of "
+    "the table (a search of one word is inlined there) / all else."
+)
 
 
 def summary(
@@ -475,6 +493,8 @@ def summary(
     legend = LEGEND
     if any(events_known(r) for r in results):
         legend += " " + COUNTED
+    if any(r.profiles for r in results):
+        legend += " " + PROFILED
     parts = [top, wrapped(legend, "")]
     for group, cells in groups(results).items():
         if any(r.variants for r in cells):
@@ -525,6 +545,7 @@ def as_json(
                 "aa_threshold": r.threshold,
                 "seconds": r.seconds,
                 "failures": r.failures,
+                "not_profiled": r.not_profiled or None,
                 "disturbed_runs": r.disturbed,
                 "variants": {
                     name: {
@@ -539,6 +560,7 @@ def as_json(
                         "disturbed": j.disturbed,
                         "bimodal": j.bimodal,
                         "outliers": j.outliers,
+                        "profile": asdict(p) if (p := r.profiles.get(name)) else None,
                         "per_op": {e: asdict(n) for e, n in j.per_op.items()},
                     }
                     for name, j in r.variants.items()

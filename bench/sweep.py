@@ -20,6 +20,7 @@ from bench.estimate import estimate, is_fixed, outside
 from bench.host import caution, load_host, measured_host
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
+from bench.profile import run_profile
 from bench.progress import Progress, duration
 from bench.root import Root
 from bench.store import Store, load, write_whole
@@ -101,6 +102,7 @@ class Sweep:
         self.check_switch()
         self.cells = expand(plan, self.topology, self.listing)
         self.records: list[dict[str, Any]] = []
+        self.profiles: list[dict[str, Any]] = []
         self.refused: set[Cell] = set()
         self.finished: set[Cell] = set()
         self.quiet = quiet
@@ -256,6 +258,25 @@ class Sweep:
             if narrow(mine, self.plan, self.plan.baseline):
                 self.finished.add(cell)
 
+    def look_inside(self, store: Store) -> int:
+        """Each measured cell once more, under perf; DONE or INTERRUPTED."""
+        seen = {Cell.from_dict(r["cell"]) for r in self.profiles}
+        whole = {Cell.from_dict(r["cell"]) for r in self.records if not r["error"]}
+        try:
+            for cell in self.cells:
+                if cell not in whole - seen:
+                    continue
+                self.progress.show(len(self.records), f"perf: {cell}", 0)
+                variants = variants_for(cell, self.plan, self.listing)
+                found = run_profile(cell, variants, self.plan, self.plan.seed)
+                store.add(found)
+                self.profiles.append(found)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        finally:
+            self.progress.clear()
+        return DONE
+
     def telling(self, cell: Cell) -> str:
         """The cell, and the rate and interval of its first variant so far."""
         rates = []
@@ -300,6 +321,8 @@ class Sweep:
             store.add({"schema": 1, "type": "plan", "plan": asdict(self.plan)})
         try:
             status = self.measure(store)
+            if self.plan.profile and status == DONE:
+                status = self.look_inside(store)
         finally:
             store.close()
         if not status and self.not_measured():
@@ -316,7 +339,8 @@ class Sweep:
         known = Calibrations(self.host)
         line = self.host_line(self.host, known)
         base = self.plan.baseline
-        results = summary.judge(self.records, base, known.threshold)
+        told = self.records + self.profiles
+        results = summary.judge(told, base, known.threshold)
         title = f"{line['machine']}, kernel {line['kernel']}"
         trouble = None
         try:
@@ -325,14 +349,14 @@ class Sweep:
             trouble = problem
         wall = time.monotonic() - self.begun
         text = summary.summary(
-            *(self.records, line, self.cells, self.plan.runs, base, wall),
+            *(told, line, self.cells, self.plan.runs, base, wall),
             known.threshold,
         )
         write_whole(out / "summary.txt", text)
         if as_json:
-            told = summary.as_json(results, line, wall)
-            told["not_measured"] = [c.as_dict() for c in self.not_measured()]
-            print(json.dumps(told), flush=True)
+            answer = summary.as_json(results, line, wall)
+            answer["not_measured"] = [c.as_dict() for c in self.not_measured()]
+            print(json.dumps(answer), flush=True)
         else:
             print(text, end="", flush=True)
             if not self.quiet:
@@ -370,4 +394,5 @@ def resumed(folder: Path, quiet: bool, verbose: bool) -> Sweep:
             )
     work = Sweep(Plan(**plans[0]), quiet, verbose)
     work.records = [r for r in records if r["type"] == "run"]
+    work.profiles = [r for r in records if r["type"] == "profile"]
     return work
