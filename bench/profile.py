@@ -8,6 +8,7 @@ result: being looked at costs time. config/profile.toml says what a symbol count
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -130,6 +131,8 @@ def run_profile(
     """A record of type "profile" for results.jsonl: shares by variant, or why not."""
     perf = shutil.which("perf")
     why = probe(perf) if perf else "perf is not installed: sudo apt install linux-perf"
+    if os.environ.get("FDSCALE_HOST"):
+        why = "the cell ran in a guest, which perf on the host does not see into"
     found: dict[str, Profile] = {}
     if perf and not why:
         record, script = take(perf, cell, variants, plan, seed)

@@ -488,8 +488,7 @@ def summary(
     top = f"{host['machine']}\nkernel {host['kernel']}"
     for said in ("caution", "resolves", "taints"):
         if host.get(said):
-            top += "
-" + wrapped(host[said])
+            top += "\n" + wrapped(host[said])
     legend = LEGEND
     if any(events_known(r) for r in results):
         legend += " " + COUNTED
