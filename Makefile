@@ -62,10 +62,10 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/fdscale
+all: $(BUILD)/fdscale $(BUILD)/own-driver
 
-$(BUILD)/fdscale: $(OBJ)/drivers/main.o $(OBJ)/drivers/look.o $(OBJ)/drivers/dry_run.o \
-		$(LIB_OBJS) $(WORKLOAD_OBJS)
+MAIN_OBJS := $(OBJ)/drivers/main.o $(OBJ)/drivers/look.o $(OBJ)/drivers/dry_run.o
+$(BUILD)/fdscale: $(MAIN_OBJS) $(LIB_OBJS) $(WORKLOAD_OBJS)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
 
@@ -78,6 +78,18 @@ $(ORDER): $(LIB_OBJS) $(WORKLOAD_OBJS)
 		sort -n | cut -d' ' -f2 > $@
 endif
 
+# What compiles a user's own file: the same compiler, flags and objects.
+OWN_FLAGS = -std=c11 -D_GNU_SOURCE -pthread $(CASE_FLAGS)
+CASE_FLAGS = $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+$(BUILD)/own-driver: Makefile drivers/own.sh
+	@mkdir -p $(@D)
+	@printf '%s\n' '#!/bin/sh' "CC='$(CC)'" "FLAGS='$(OWN_FLAGS)'" \
+		"CASE_FLAGS='$(CASE_FLAGS)'" "LDFLAGS='$(LDFLAGS)'" \
+		"LDLIBS='$(LDLIBS)'" "OBJS='$(MAIN_OBJS) $(LIB_OBJS)'" \
+		"ROOT='$(CURDIR)'" "BUILD='$(abspath $(BUILD))'" \
+		'. "$$ROOT/drivers/own.sh"' >$@
+	@chmod +x $@
+
 # A missing library is named before the compiler trips over it.
 $(OBJ)/needs: config/packages.txt
 	@mkdir -p $(@D)
@@ -86,7 +98,7 @@ $(OBJ)/needs: config/packages.txt
 			echo "$${pair#*:} is missing: make setup" >&2; exit 3; }; \
 	done
 	@touch $@
-$(LIB_OBJS) $(WORKLOAD_OBJS) $(OBJ)/drivers/main.o $(OBJ)/drivers/look.o: | $(OBJ)/needs
+$(LIB_OBJS) $(WORKLOAD_OBJS) $(MAIN_OBJS): | $(OBJ)/needs
 
 $(OBJ)/%.o: %.c
 	@mkdir -p $(@D)
@@ -134,7 +146,7 @@ test-kernel: setup setup-kernel all
 
 C_SOURCES = $(shell git ls-files 'drivers/*.[ch]' 'tests/*.[ch]')
 PY_SOURCES = run.py bench tests
-SH_SOURCES = config/setup.sh .ci/run drivers/kernel/livepatch.sh
+SH_SOURCES = config/setup.sh .ci/run drivers/kernel/livepatch.sh drivers/own.sh
 lint: setup
 	clang-format --dry-run -Werror $(C_SOURCES)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc all c-tests

@@ -11,6 +11,7 @@
 
 #include "harness/event.h"
 #include "harness/options.h"
+#include "harness/own.h"
 #include "look.h"
 
 #define WORDS_MAX 128
@@ -75,7 +76,9 @@ static int check_words(int argc, char **argv, struct placed **list,
 	int status;
 
 	run.variant_text = NULL;
-	status = options_parse(argc, argv, &run, &help, p);
+	status = own_words(&argc, argv, true, NULL, p);
+	if (!status)
+		status = options_parse(argc, argv, &run, &help, p);
 	if (help)
 		return problem_set(p, USAGE, "--help is not a cell");
 	/* One plan, one kind of core: the topology is narrowed once. */

@@ -3,9 +3,11 @@
 #include "look.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "harness/check.h"
 #include "harness/event.h"
@@ -13,6 +15,7 @@
 #include "harness/kswitch.h"
 #include "harness/number.h"
 #include "harness/options.h"
+#include "harness/own.h"
 
 int say(int status, const struct problem *p)
 {
@@ -284,18 +287,19 @@ static json_t *workloads_json(void)
 					  "choices", o->choices, "default",
 					  o->fallback, "about", o->about));
 		json_array_append_new(
-			array, json_pack("{ss ss ss sb sb sb ss? sb so}",
-					 "name", (*w)->name, "backend",
-					 backend_names[(*w)->backend], "about",
-					 (*w)->about, "fixed_work",
-					 !!((*w)->flags & WORKLOAD_FIXED),
-					 "processes_only",
-					 !!((*w)->flags & WORKLOAD_PROCESSES),
-					 "empty_table",
-					 !!((*w)->flags & WORKLOAD_EMPTY),
-					 "hold", (*w)->hold, "sized_by_options",
-					 (*w)->descriptors || (*w)->start,
-					 "options", options));
+			array,
+			json_pack("{ss ss ss sb sb sb ss? sb so ss*}", "name",
+				  (*w)->name, "backend",
+				  backend_names[(*w)->backend], "about",
+				  (*w)->about, "fixed_work",
+				  !!((*w)->flags & WORKLOAD_FIXED),
+				  "processes_only",
+				  !!((*w)->flags & WORKLOAD_PROCESSES),
+				  "empty_table",
+				  !!((*w)->flags & WORKLOAD_EMPTY), "hold",
+				  (*w)->hold, "sized_by_options",
+				  (*w)->descriptors || (*w)->start, "options",
+				  options, "source", own_source()));
 	}
 	return array;
 }
@@ -318,14 +322,17 @@ int command_list(int argc, char **argv)
 {
 	struct problem p = {""};
 	struct utsname u;
+	char self[PATH_MAX] = "";
 	bool json = false;
 	int status = only_json(argc, argv, &json, &p);
 
 	if (status)
 		return say(status, &p);
 	uname(&u);
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		self[0] = '\0';
 	if (json) {
-		json_line(json_pack("{so so so so ss ss sb s{so so}}",
+		json_line(json_pack("{so so so so ss ss sb s{so so} ss}",
 				    "workloads", workloads_json(), "searches",
 				    words_json(variant_searches), "switches",
 				    words_json(variant_switches), "presets",
@@ -333,7 +340,7 @@ int command_list(int argc, char **argv)
 				    kernel_running(), "release", u.release,
 				    "switch", kswitch_there(), "all", "kernel",
 				    all_json(BACKEND_KERNEL), "model",
-				    all_json(BACKEND_MODEL)));
+				    all_json(BACKEND_MODEL), "driver", self));
 	} else {
 		printf("Workloads (on the kernel and on the model)\n");
 		print_workloads(stdout);

@@ -8,6 +8,7 @@
 #include "harness/coordinate.h"
 #include "harness/event.h"
 #include "harness/options.h"
+#include "harness/own.h"
 #include "harness/think.h"
 #include "look.h"
 
@@ -24,6 +25,7 @@ static const char usage[] =
 	"  fdscale run dup-close --backend model --hold low:64 \\\n"
 	"          --variant two-level,first-word,next_fd-word\n"
 	"  fdscale run dup2-churn --backend model --turns 100000\n"
+	"  fdscale run --workload-file my.c --backend model\n"
 	"  fdscale place --place scatter --tasks 8\n"
 	"\n"
 	"Exit status: 0 done, 1 the answer is no, 2 usage, 3 could not,\n"
@@ -31,7 +33,10 @@ static const char usage[] =
 
 static const char run_usage[] =
 	"usage: fdscale run WORKLOAD [flags]\n"
+	"       fdscale run --workload-file F.c [flags]\n"
 	"\n"
+	"  --workload-file F.c       a workload of your own, compiled on "
+	"demand\n"
 	"  --backend kernel|model    who serves the calls (kernel)\n"
 	"  --variant V,V..|all       searches with switches, or presets;\n"
 	"                            V#clone is its second copy (A/A)\n"
@@ -132,11 +137,20 @@ int main(int argc, char **argv)
 {
 	uint64_t begun = clock_ns();
 	const char *command = argc > 1 ? argv[1] : "--help";
+	bool run = !strcmp(command, "run");
+	int words = argc - 1;
 
-	if (!strcmp(command, "run") && argc == 3 &&
-	    !strcmp(argv[2], "--dry-run"))
+	if (run || !strcmp(command, "list")) {
+		struct problem p = {""};
+		int status = own_words(&words, argv + 1, run, argv, &p);
+
+		if (status)
+			return say(status, &p);
+		argc = words + 1;
+	}
+	if (run && argc == 3 && !strcmp(argv[2], "--dry-run"))
 		return command_dry_run();
-	if (!strcmp(command, "run"))
+	if (run)
 		return command_run(argc - 1, argv + 1, begun);
 	if (!strcmp(command, "check"))
 		return command_check(argc - 1, argv + 1);

@@ -2,12 +2,14 @@
 #include "coordinate.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -16,6 +18,7 @@
 #include "memory.h"
 #include "random.h"
 #include "tasks.h"
+#include "testcase.h"
 #include "workdir.h"
 
 #define MS 1000000ull
@@ -41,7 +44,9 @@ struct coordinator {
 	struct tally tally;
 	struct window window;
 	struct counters counters;
-	struct kswitch kswitch; /* the kernel's, where it has one */
+	struct kswitch kswitch;	      /* the kernel's, where it has one */
+	struct reading before, after; /* of a test case's counts */
+	bool started;		      /* its tasks are at it */
 };
 
 static volatile sig_atomic_t stopped;
@@ -112,8 +117,25 @@ static void bind_memory(struct coordinator *c)
 			 strerror(error));
 }
 
+/* testcase_cleanup() is run there, if it can be. */
+static void ask_to_end(struct coordinator *c)
+{
+	for (unsigned int i = 0; c->children[0] > 0 && i < 500; i++) {
+		struct timespec ten_ms = {.tv_nsec = 10 * MS};
+
+		if (!i)
+			kill(c->children[0], SIGTERM);
+		if (waitpid(c->children[0], NULL, WNOHANG))
+			c->children[0] = 0;
+		else
+			nanosleep(&ten_ms, NULL);
+	}
+}
+
 static void kill_children(struct coordinator *c)
 {
+	if (c->run->workload->testcase)
+		ask_to_end(c);
 	for (unsigned int i = 0; i < c->run->tasks; i++) {
 		if (c->children[i] <= 0)
 			continue;
@@ -134,6 +156,8 @@ static int child_ended(struct coordinator *c, int how, struct problem *p)
 			return problem_set(p, slot->status, "%s",
 					   slot->problem.text);
 	}
+	if (c->run->workload->testcase)
+		return testcase_death(c->run, "testcase_prepare()", how, p);
 	if (WIFSIGNALED(how))
 		return problem_set(
 			p, COULD_NOT, "a task was killed by signal %d (%s)%s",
@@ -204,6 +228,8 @@ static int start_tasks(struct coordinator *c, struct problem *p)
 	unsigned int each = run->mode == MODE_THREADS ? run->tasks : 1;
 	pid_t self = getpid();
 
+	if (run->workload->testcase)
+		each = run->tasks; /* one child, which forks them */
 	atomic_store(&c->shared->done, 0);
 	atomic_store(&c->shared->counted, 0);
 	fflush(stdout);
@@ -215,6 +241,8 @@ static int start_tasks(struct coordinator *c, struct problem *p)
 					   "fork of task %u: %s; see ulimit -u "
 					   "and the cgroup's pids.max",
 					   first, strerror(errno));
+		if (!pid && run->workload->testcase)
+			testcase_main(run, c->shared, c->slots, self);
 		if (!pid)
 			tasks_main(run, c->shared, c->slots, first, each, self);
 		c->children[first] = pid;
@@ -374,6 +402,114 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 	}
 }
 
+static int sleep_until(struct coordinator *c, uint64_t ns, struct problem *p)
+{
+	struct timespec ts = {ns / 1000000000, ns % 1000000000};
+
+	do {
+		int status = reap(c, p);
+
+		if (status)
+			return status;
+		if (stopped)
+			return problem_set(p, INTERRUPTED, "interrupted");
+	} while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL));
+	return DONE;
+}
+
+/*
+ * A test case goes on for ever: it is started once, and stopped only while a
+ * switch is flipped.
+ */
+static int turn_to(struct coordinator *c, unsigned int variant,
+		   struct problem *p)
+{
+	bool stop = c->started && variant != c->shared->variant;
+	int status = DONE;
+
+	if (c->started && !stop)
+		return DONE;
+	if (stop) {
+		post(c, ORDER_HALT);
+		status = wait_done(c, clock_ns() + HANG, p);
+	}
+	if (!status)
+		status = set_variant(c, variant, p);
+	if (!status) {
+		post(c, c->started ? ORDER_GO : ORDER_WINDOW);
+		status = wait_done(c, clock_ns() + HANG, p);
+	}
+	c->started = true;
+	return status;
+}
+
+/* Whether this process runs where a task does: it displaces one, then. */
+static bool on_a_task(const struct coordinator *c)
+{
+	int pu = sched_getcpu();
+
+	for (unsigned int i = 0; i < c->run->tasks; i++)
+		if (c->run->placement.pus[i] == pu)
+			return true;
+	return false;
+}
+
+/*
+ * A window of a test case: its tasks' counts, read at both ends by this process
+ * (testcase.h).  To read them it wakes, and where there is no idle PU that
+ * costs a task some microseconds at each end, and one switch that is not
+ * counted with those of the window.
+ */
+static int measure_case(struct coordinator *c, unsigned int variant,
+			uint64_t ns, struct problem *p)
+{
+	uint64_t settle = ns / 20 > SETTLE_LEAST ? ns / 20 : SETTLE_LEAST;
+	struct window *w = &c->window;
+	unsigned int tasks = c->run->tasks;
+	int status = turn_to(c, variant, p);
+
+	for (w->redone = 0; !status; w->redone++) {
+		uint64_t from = clock_ns() + settle, switches, sum = 0;
+
+		status = sleep_until(c, from, p);
+		if (status)
+			return status;
+		switches = testcase_switches(c->slots, tasks);
+		testcase_read(c->slots, tasks, &c->before);
+		status = sleep_until(c, from + ns, p);
+		if (status)
+			return status;
+		if (on_a_task(c))
+			switches++;
+		testcase_read(c->slots, tasks, &c->after);
+		w->variant = variant;
+		w->injected = 0;
+		w->switches = testcase_switches(c->slots, tasks);
+		w->switches -= w->switches < switches ? w->switches : switches;
+		w->skew_ns = c->before.skew > c->after.skew ? c->before.skew
+							    : c->after.skew;
+		w->ns = c->after.ns - c->before.ns;
+		for (unsigned int i = 0; i < tasks; i++) {
+			w->ops[i] = c->after.ops[i] - c->before.ops[i];
+			sum += w->ops[i];
+		}
+		w->rate = sum * 1e9 / w->ns;
+		w->skewed = w->skew_ns * 100 > ns;
+		if ((sum && !w->skewed) || w->redone == REDO_MOST)
+			break;
+	}
+	if (!status && w->rate == 0)
+		return problem_set(
+			p, COULD_NOT,
+			"test case %s: nothing was counted in %u "
+			"windows of %llu ms: it waits for ever, takes "
+			"longer (--window-ms), or its loop keeps the "
+			"count in a register",
+			c->run->workload->name, REDO_MOST + 1,
+			(unsigned long long)(ns / MS));
+	return status;
+}
+
 /* Fixed work: a fresh process for each task does its turns. */
 static int measure_turns(struct coordinator *c, unsigned int variant,
 			 struct problem *p)
@@ -409,6 +545,8 @@ static int measure(struct coordinator *c, unsigned int variant, uint64_t ns,
 {
 	if (c->run->workload->flags & WORKLOAD_FIXED)
 		return measure_turns(c, variant, p);
+	if (c->run->workload->testcase)
+		return measure_case(c, variant, ns, p);
 	return measure_window(c, variant, ns, p);
 }
 
@@ -513,7 +651,9 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 
 	c.children = calloc(run->tasks, sizeof(*c.children));
 	c.window.ops = calloc(run->tasks, sizeof(*c.window.ops));
-	if (!c.children || !c.window.ops)
+	c.before.ops = calloc(run->tasks, sizeof(*c.before.ops));
+	c.after.ops = calloc(run->tasks, sizeof(*c.after.ops));
+	if (!c.children || !c.window.ops || !c.before.ops || !c.after.ops)
 		return problem_set(p, COULD_NOT, "no memory for %u tasks",
 				   run->tasks);
 	status = share_memory(&c, p);
@@ -546,5 +686,7 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 	munmap(c.shared, c.bytes);
 	free(c.children);
 	free(c.window.ops);
+	free(c.before.ops);
+	free(c.after.ops);
 	return status;
 }

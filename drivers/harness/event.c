@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "own.h"
 #include "shared.h"
+#include "testcase.h"
 
 /* errno of the first write that failed: later ones only say "again". */
 static int stdout_error;
@@ -185,6 +187,12 @@ void event_setup(const struct run *run, const struct shared *shared,
 	json_object_set_new(event, "counters",
 			    *counters->why ? json_string(counters->why)
 					   : json_true());
+	if (own_source())
+		json_object_set_new(event, "sha256", json_string(own.sha256));
+	if (run->workload->testcase)
+		json_object_set_new(
+			event, "testcase",
+			json_string(*run->workload->testcase->description));
 	json_line(event);
 }
 

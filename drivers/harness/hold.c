@@ -127,6 +127,21 @@ static int differs(struct problem *p, const char *what, uint32_t fd)
 	return problem_set(p, COULD_NOT, "hold: descriptor %u is %s", fd, what);
 }
 
+int hold_grow(uint32_t slots, struct problem *p)
+{
+	int low, high;
+
+	if (slots <= 64)
+		return DONE;
+	low = open("/dev/null", O_RDONLY);
+	high = low < 0 ? -1 : fcntl(low, F_DUPFD, slots / 2);
+	if (high < 0)
+		return failed(p, "F_DUPFD", slots / 2);
+	close(high);
+	close(low);
+	return DONE;
+}
+
 int hold_check(const struct hold *hold, uint32_t first_source, uint32_t sources,
 	       struct problem *p)
 {

@@ -54,6 +54,9 @@ static inline bool hold_has(const struct hold *hold, uint32_t fd)
 int hold_build(const struct hold *hold, uint32_t slots, uint32_t first_source,
 	       uint32_t sources, struct problem *p);
 
+/* This process's table has @slots at least; what is open stays as it is. */
+int hold_grow(uint32_t slots, struct problem *p);
+
 /* Compare with /proc/self/fd (fcntl() where that is hidden). */
 int hold_check(const struct hold *hold, uint32_t first_source, uint32_t sources,
 	       struct problem *p);

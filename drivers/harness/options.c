@@ -280,6 +280,12 @@ static int check_sense(const struct run *run, bool mode_given,
 			"%s: its table grows during the turns, where "
 			"its task runs: --place node:%d, not --table-node",
 			w->name, run->table_node);
+	if (w->testcase && (run->inject > 0 || run->table_node != PLACE_NONE))
+		return problem_set(p, USAGE,
+				   "%s: --inject and --table-node are for "
+				   "workloads: a test case's loop and set-up "
+				   "are its own",
+				   w->name);
 	if (w->flags & WORKLOAD_PROCESSES && run->mode == MODE_THREADS &&
 	    mode_given)
 		return problem_set(p, USAGE,
@@ -502,6 +508,8 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 		run->mode = MODE_PROCESSES;
 	if (run->workload->hold)
 		run->hold_text = run->workload->hold;
+	if (run->workload->testcase)
+		run->window_ms = 100; /* its operations may be long */
 	own = run->workload->options;
 	for (unsigned int i = 0; i < WORKLOAD_OPTIONS && own[i].name; i++) {
 		status = parse_own(&own[i], own[i].fallback, &run->options[i],

@@ -14,7 +14,8 @@
 
 #include "problem.h"
 
-enum order { ORDER_WINDOW, ORDER_TURNS, ORDER_QUIT };
+/* HALT and GO are for test cases, which do not listen (testcase.h). */
+enum order { ORDER_WINDOW, ORDER_TURNS, ORDER_QUIT, ORDER_HALT, ORDER_GO };
 
 /* What a task reports.  A page of its own, on its own node. */
 struct slot {
@@ -31,6 +32,9 @@ struct slot {
 	/* Set-up that failed: the status and what to say. */
 	int status;
 	struct problem problem;
+	pid_t tid; /* of a test case's task */
+	/* What a test case counts in, on lines that nothing else is on. */
+	_Alignas(256) unsigned long long iterations;
 };
 
 #define SLOT_SIZE 4096

@@ -87,6 +87,19 @@ int run_size(struct run *run, struct problem *p)
 		run->limit = most_of(used + 1, run->slots / 2 + 1);
 		return limit_check(run, p);
 	}
+	if (w->testcase) {
+		/* Its files are where it opens them. */
+		if (run->table_size && run->table_size < used)
+			return problem_set(p, USAGE,
+					   "--table-size: %u slots do not "
+					   "hold %" PRIu64 "; %" PRIu64 " do",
+					   run->table_size, used,
+					   power_of_two(used));
+		run->slots =
+			run->table_size ? run->table_size : power_of_two(used);
+		run->limit = most_of(used, run->slots / 2 + 1);
+		return limit_check(run, p);
+	}
 	run->sources = tasks;
 	run->first_source = used + CLEARANCE;
 	run->slots = power_of_two(run->first_source + (uint64_t)tasks);

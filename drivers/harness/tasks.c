@@ -76,14 +76,13 @@ static int bind_to(int pu, unsigned int number, struct slot *slot,
 	return DONE;
 }
 
-static int bind_self(const struct run *run, unsigned int number,
-		     struct slot *slot, struct problem *p)
+int task_bind(const struct run *run, unsigned int number, struct slot *slot,
+	      struct problem *p)
 {
 	return bind_to(run->placement.pus[number], number, slot, p);
 }
 
-/* The soft limit, as far as the run takes; size.c has checked the hard one. */
-static int raise_limit(const struct run *run, struct problem *p)
+int task_limit(const struct run *run, struct problem *p)
 {
 	struct rlimit limit;
 
@@ -103,7 +102,7 @@ static int raise_limit(const struct run *run, struct problem *p)
 static int kernel_table(const struct run *run, struct problem *p)
 {
 	struct hold hold = run->hold;
-	int status = raise_limit(run, p);
+	int status = task_limit(run, p);
 
 	if (run->workload->flags & WORKLOAD_EMPTY)
 		hold.top = 4;
@@ -157,7 +156,7 @@ static int build_on_node(struct family *f, unsigned int count,
 	if (sched_setaffinity(0, sizeof(before), before))
 		return problem_set(p, COULD_NOT, "sched_setaffinity: %s",
 				   strerror(errno));
-	return status ? status : bind_self(run, f->first, slot, p);
+	return status ? status : task_bind(run, f->first, slot, p);
 }
 
 /* Holes were holes to the end: no window ran on another table. */
@@ -251,7 +250,7 @@ static void be_task(const struct member *m)
 	int status = DONE;
 
 	if (m->index) /* the first is bound already */
-		status = bind_self(run, m->number, slot, &slot->problem);
+		status = task_bind(run, m->number, slot, &slot->problem);
 	if (status)
 		give_up(slot, status);
 	snprintf(t.own.path, sizeof(t.own.path), "%s/%u", run->directory,
@@ -334,7 +333,7 @@ void tasks_main(const struct run *run, struct shared *shared,
 	if (!members || !threads)
 		give_up(slot, problem_set(&slot->problem, COULD_NOT,
 					  "no memory for %u tasks", count));
-	status = bind_self(run, first, slot, &slot->problem);
+	status = task_bind(run, first, slot, &slot->problem);
 	if (!status && memory_local() && !shared->memory_error)
 		shared->memory_error = errno;
 	if (!status && run->table_node != PLACE_NONE)

@@ -45,6 +45,7 @@ struct target {
 
 struct slot;
 struct run;
+struct testcase;
 
 /* A task as its workload sees it; private to the task. */
 struct task {
@@ -97,6 +98,8 @@ struct workload {
 	int (*operate)(struct task *t, uint64_t n);
 	/* Closes what was kept, in every table: the hold is checked next. */
 	void (*finish)(struct task *t);
+	/* --testcase: takes the place of these three; else NULL. */
+	const struct testcase *testcase;
 };
 
 #ifdef FD_BACKEND_MODEL
@@ -112,10 +115,17 @@ struct workload {
 #define FOR_KERNEL(function) NULL
 #endif
 
+/* A user's own file (own.h) is known by the file's name, whatever it says. */
+#ifdef FDSCALE_OWN_NAME
+#define WORKLOAD_NAME , .name = FDSCALE_OWN_NAME
+#else
+#define WORKLOAD_NAME
+#endif
+
 /* Announce a workload: WORKLOAD(.name = "dup-close", ...); */
 #define WORKLOAD(...)                                                          \
 	static const struct workload this_workload = {                         \
-		.backend = WORKLOAD_BACKEND, __VA_ARGS__};                     \
+		.backend = WORKLOAD_BACKEND, __VA_ARGS__ WORKLOAD_NAME};       \
 	static const struct workload *const this_entry                         \
 		__attribute__((section("workloads"), used)) = &this_workload
 
