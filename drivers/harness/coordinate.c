@@ -476,7 +476,7 @@ static int measure_case(struct coordinator *c, unsigned int variant,
 			return status;
 		switches = testcase_switches(c->slots, tasks);
 		testcase_read(c->slots, tasks, &c->before);
-		status = sleep_until(c, from + ns, p);
+		status = sleep_until(c, c->before.ns + ns, p);
 		if (status)
 			return status;
 		if (on_a_task(c))

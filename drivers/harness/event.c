@@ -360,6 +360,6 @@ void event_end(const struct run *run, const struct tally *tally,
 		json_line(json_pack("{ss ss sI sI}", "event", "end", "how", how,
 				    "recorded_ns", (json_int_t)recorded_ns,
 				    "total_ns", (json_int_t)total_ns));
-	else
+	else if (strcmp(how, "failed")) /* no number of a broken run */
 		table(run, tally);
 }

@@ -45,11 +45,12 @@ static void on_child(int number)
 	(void)number;
 }
 
-/* The first thing that went wrong is what is told. */
+/* What went wrong first, in whichever task, is what is told. */
 static void note(struct slot *slot, const struct problem *p)
 {
-	if (slot->status)
-		return;
+	for (unsigned int i = 0; i < scene.run->tasks; i++)
+		if (slot_of(scene.slots, i)->status)
+			return;
 	slot->problem = *p;
 	slot->status = COULD_NOT;
 }
