@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bench import calibrate, compare, doctor, drive, hold, kernel, report, reproduce
-from bench import topo
+from bench import calibrate, compare, compat, doctor, drive, hold, kernel
+from bench import report, reproduce, topo
 from bench.calibration import threshold_in
 from bench.check import Needs
-from bench.plan import Plan, load_plan, parse_percent, parse_tasks
+from bench.plan import CASE_WINDOW_MS, Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.sweep import Sweep, resumed
 
@@ -44,6 +44,9 @@ examples:
   ./run.py sweep --workload dup-close --tasks 1,2,8 --mode threads
   ./run.py sweep --dry-run            the cells and the time, nothing measured
   ./run.py sweep --precision 0.5% --max-time 600
+  ./run.py sweep --workload-file my.c --backend model
+  ./run.py sweep --testcase will-it-scale/tests/dup1.c --tasks 2 \\
+      --compat will-it-scale
 
 Lists multiply. Results go to results/DATE-TIME, or to --out DIR.
 """
@@ -100,6 +103,20 @@ def add_sweep(commands: Any) -> None:
     )
     p.add_argument("--plan", type=Path, metavar="FILE", help="a TOML plan")
     p.add_argument("--workload", type=words, metavar="W,..")
+    p.add_argument(
+        "--workload-file",
+        type=Path,
+        nargs="+",
+        metavar="F.c",
+        help="workloads of your own, compiled on demand",
+    )
+    p.add_argument(
+        "--testcase",
+        type=Path,
+        nargs="+",
+        metavar="F.c",
+        help="test cases of will-it-scale, as they are",
+    )
     p.add_argument("--backend", type=words, metavar="B,..", help="kernel, model")
     p.add_argument("--variant", type=words, metavar="V,..", help="see ./run.py list")
     p.add_argument("--baseline", metavar="V", help="the first variant")
@@ -131,6 +148,12 @@ def add_sweep(commands: Any) -> None:
     p.add_argument("--resume", type=Path, metavar="DIR", help="run what is missing")
     p.add_argument("--dry-run", action="store_true", help="print, measure nothing")
     p.add_argument("--json", action="store_true")
+    p.add_argument(
+        "--compat",
+        choices=compat.FORMATS,
+        default="",
+        help="its lines, for scripts, in place of the summary",
+    )
     p.add_argument("-q", "--quiet", action="store_true")
     p.add_argument("-v", "--verbose", action="store_true")
     p.set_defaults(call=sweep)
@@ -164,6 +187,12 @@ def plan_from(args: argparse.Namespace) -> Plan:
         value = getattr(args, key)
         if value is not None:
             setattr(plan, key, value)
+    if args.workload_file or args.testcase:
+        plan.workload = args.workload or []
+        plan.workload_file = [str(p.resolve()) for p in args.workload_file or []]
+        plan.testcase = [str(p.resolve()) for p in args.testcase or []]
+        if args.testcase and not args.window_ms and not args.plan:
+            plan.window_ms = CASE_WINDOW_MS
     if args.tasks is not None:
         plan.tasks = parse_tasks(args.tasks)
     if args.table_size is not None:
@@ -182,14 +211,14 @@ def sweep(args: argparse.Namespace) -> int:
     """./run.py sweep."""
     if args.resume:
         work = resumed(args.resume, args.quiet, args.verbose)
-        return work.run(args.resume, args.json, resume=True)
+        return work.run(args.resume, args.json, True, args.compat)
     work = Sweep(plan_from(args), args.quiet, args.verbose)
     if args.dry_run:
         text, status = work.dry_run(args.json)
         print(text)
         return status
     out = args.out or Path("results") / time.strftime("%Y%m%d-%H%M%S")
-    return work.run(out, args.json)
+    return work.run(out, args.json, False, args.compat)
 
 
 def add_reproduce(commands: Any) -> None:

@@ -125,7 +125,8 @@ def cell_name(cell: Cell) -> str:
     mode, tasks = cell["mode"], cell["tasks"]
     if tasks == 1:
         mode = ONE_TASK.get(mode, mode)
-    words = [f"{cell['workload']}{options}", cell["backend"], cell["hold"]]
+    source = f" ({cell['source']})" if cell.get("source") else ""
+    words = [f"{cell['workload']}{source}{options}", cell["backend"], cell["hold"]]
     words += [cell["place"], f"{tasks} {mode}"]
     if cell.get("table_size"):
         words.append(f"table {cell['table_size']}")

@@ -53,7 +53,7 @@ def ask(*words: str) -> dict[str, Any]:
 def command(cell: Cell, variants: list[str], plan: Plan, seed: int) -> list[str]:
     """The driver's command line for a run, as it can be typed by hand."""
     words = [
-        *("run", cell.workload, "--backend", cell.backend),
+        *("run", *plan.words_for(cell), "--backend", cell.backend),
         *("--variant", ",".join(variants), "--hold", cell.hold),
         *("--place", cell.place, "--mode", cell.mode, "--tasks", str(cell.tasks)),
         *("--window-ms", str(plan.window_ms), "--seed", str(seed)),
@@ -78,12 +78,18 @@ def command(cell: Cell, variants: list[str], plan: Plan, seed: int) -> list[str]
 class Driver:
     """The driver's process, its temporary folder, and their end."""
 
-    def __init__(self, words: list[str], under: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        words: list[str],
+        under: Sequence[str] = (),
+        program: Path | None = None,
+    ) -> None:
         self.folder = tempfile.mkdtemp(prefix="fdscale-run-")
         # A group of its own: the terminal's Ctrl-C reaches the runner only,
         # which then stops the driver in its own time.
         self.process = subprocess.Popen(
-            [*under, driver_path(), *words, "--json", "--tmpdir", self.folder],
+            [*under, str(program or driver_path()), *words, "--json"]
+            + ["--tmpdir", self.folder],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -110,13 +116,16 @@ class Driver:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def check(commands: list[list[str]]) -> list[dict[str, Any]]:
+def check(
+    commands: list[list[str]], program: Path | None = None
+) -> list[dict[str, Any]]:
     """What the driver would say to each command line: {"ok": true}, or its refusal.
 
     One process, which measures nothing; it obeys HWLOC_XMLFILE, HWLOC_SYNTHETIC.
     """
+    program = program or driver_path()
     done = subprocess.run(
-        [driver_path(), "run", "--dry-run"],
+        [program, "run", "--dry-run"],
         input="".join(json.dumps(words[1:]) + "\n" for words in commands),
         capture_output=True,
         text=True,
@@ -125,7 +134,7 @@ def check(commands: list[list[str]]) -> list[dict[str, Any]]:
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(answers) != len(commands):
         text = done.stderr.strip().removeprefix("fdscale: ") or "ended early"
-        raise Problem(COULD_NOT, f"{driver_path()} run --dry-run: {text}")
+        raise Problem(COULD_NOT, f"{program} run --dry-run: {text}")
     return answers
 
 
@@ -194,11 +203,13 @@ def run_cell(
     seed: int,
     inject: float = 0.0,
     under: Sequence[str] = (),
+    program: Path | None = None,
 ) -> dict[str, Any]:
     """One run: the record that results.jsonl keeps.
 
     inject is a cost added to the clones among the variants, as a fraction; under is
-    a program with its words that runs the driver.
+    a program with its words that runs the driver; program is the driver, of a user's
+    own file.
 
     A driver that fails gives a record with `error` and no windows: no number
     comes from a broken run.  Ctrl-C passes through, with the driver stopped.
@@ -211,7 +222,7 @@ def run_cell(
     begun = time.time()
     start = time.monotonic()
     before = snapshot(Root())
-    driver = Driver(words, under)
+    driver = Driver(words, under, program)
     stdout, stderr = driver.finish()
     after = snapshot(Root())
     status = driver.process.returncode

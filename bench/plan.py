@@ -16,6 +16,7 @@ import jsonschema
 from bench import hold as holds
 from bench.problem import USAGE, Problem
 
+CASE_WINDOW_MS = 100  # of test cases, whose operations may be long
 CONFIG = Path(__file__).resolve().parent.parent / "config"
 
 
@@ -31,10 +32,14 @@ class Cell:
     tasks: int
     options: tuple[tuple[str, str], ...] = ()
     table_size: int = 0  # slots; 0: what the driver finds to fit
+    source: str = ""  # a user's own file: its flag, a colon, its content's hash
 
     def as_dict(self) -> dict[str, Any]:
         """As it stands in results.jsonl."""
-        return asdict(self) | {"options": dict(self.options)}
+        words = asdict(self) | {"options": dict(self.options)}
+        if not self.source:
+            del words["source"]
+        return words
 
     @staticmethod
     def from_dict(d: dict[str, Any]) -> "Cell":
@@ -47,8 +52,10 @@ class Cell:
         return replace(self, tasks=0, table_size=0)
 
     def name(self) -> str:
-        """The workload with its flags, as they are typed."""
-        return " ".join([self.workload, *(f"--{k} {v}" for k, v in self.options)])
+        """The workload with its flags, as they are typed; a user's file told apart."""
+        flags = [f"--{k} {v}" for k, v in self.options]
+        source = [f"({self.source})"] if self.source else []
+        return " ".join([self.workload, *source, *flags])
 
     def __str__(self) -> str:
         one = {"threads": "thread", "processes": "process"}
@@ -67,6 +74,8 @@ class Plan:
     workload: list[str] = field(
         default_factory=lambda: ["dup-close", "open-close", "dup2-churn"]
     )
+    workload_file: list[str] = field(default_factory=list)  # users' own, by path
+    testcase: list[str] = field(default_factory=list)  # of will-it-scale's form
     backend: list[str] = field(default_factory=lambda: ["kernel", "model"])
     variant: list[str] = field(
         default_factory=lambda: ["stock-6.12", "series-v2", "series-v3", "merged-6.13"]
@@ -96,11 +105,21 @@ class Plan:
         if self.precision and not self.max_time:
             self.max_time = 600.0
 
+    def words_for(self, cell: Cell) -> list[str]:
+        """What names a cell's workload on the driver's command line."""
+        flag = cell.source.partition(":")[0]
+        if not flag:
+            return [cell.workload]
+        paths = self.testcase if flag == "testcase" else self.workload_file
+        return [f"--{flag}", next(p for p in paths if Path(p).stem == cell.workload)]
+
     def quicken(self) -> "Plan":
         """--quick: five runs of short windows, 42 s in all, figures besides."""
         self.quick = True
         self.runs = min(self.runs, 5)
-        self.window_ms = min(self.window_ms, 5)
+        self.window_ms = min(
+            self.window_ms, CASE_WINDOW_MS // 2 if self.testcase else 5
+        )
         self.max_time = self.max_time or 42.0
         return self
 
@@ -143,6 +162,11 @@ def load_plan(path: Path) -> Plan:
         )
     data = {k.replace("-", "_"): v for k, v in data.items()}
     quick = data.pop("quick", False)
+    for key in {"workload_file", "testcase"} & data.keys():
+        data.setdefault("workload", [])
+        data[key] = [str(Path(p).resolve()) for p in data[key]]
+    if "testcase" in data:
+        data.setdefault("window_ms", CASE_WINDOW_MS)
     if "precision" in data:
         data["precision"] = parse_percent("precision", data["precision"])
     plan = Plan(**data)
@@ -223,10 +247,16 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
     else was asked for, the driver's refusal is the user's to see.
     """
     facts = {(w["name"], w["backend"]): w for w in listing["workloads"]}
+    own = dict.fromkeys(w["name"] for w in listing["workloads"] if "source" in w)
     counts = task_counts(topology) if isinstance(plan.tasks, str) else plan.tasks
     cells: list[Cell] = []
     for workload, backend, hold, place, mode, size in itertools.product(
-        plan.workload, plan.backend, plan.hold, plan.place, plan.mode, plan.table_size
+        [*plan.workload, *own],
+        plan.backend,
+        plan.hold,
+        plan.place,
+        plan.mode,
+        plan.table_size,
     ):
         about = facts.get((workload, backend))
         if not about and len(plan.backend) > 1:
@@ -243,9 +273,13 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
         if about["processes_only"] and mode == "threads":
             if "processes" in plan.mode:
                 continue
+        source = about.get("source", "")
         for options in cell_options(plan, workload):
             for tasks in counts:
-                cell = Cell(workload, backend, hold, place, mode, tasks, options, size)
+                cell = Cell(
+                    *(workload, backend, hold, place, mode, tasks, options, size),
+                    source,
+                )
                 if plan.quick and mode == "processes" and tasks == 1:
                     if "threads" in plan.mode and not about["processes_only"]:
                         continue  # one process is one thread

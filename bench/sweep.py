@@ -9,11 +9,12 @@ import shlex
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import doctor, drive, figures, stats, summary
+from bench import compat, doctor, drive, figures, own, stats, summary
 from bench.calibration import Calibrations
 from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
 from bench.estimate import estimate, is_fixed, outside
@@ -96,6 +97,7 @@ class Sweep:
         self.plan = plan
         self.begun = time.monotonic()
         self.listing = drive.ask("list")
+        self.drivers = own.build(plan, self.listing)
         kind = ["--core-kind", plan.core_kind] if plan.core_kind else []
         self.topology = drive.ask("topology", *kind)
         self.check_words()
@@ -153,12 +155,21 @@ class Sweep:
             for c in self.cells
         ]
 
+    def answers(self, commands: list[list[str]]) -> list[dict[str, Any]]:
+        """What the driver of each cell would say to its command line."""
+        programs = [self.drivers.get(c.workload) for c in self.cells]
+        told: dict[Path | None, Iterator[dict[str, Any]]] = {}
+        for program in dict.fromkeys(programs):
+            mine = [w for w, p in zip(commands, programs) if p == program]
+            told[program] = iter(drive.check(mine, program))
+        return [next(told[p]) for p in programs]
+
     def dry_run(self, as_json: bool = False) -> tuple[str, int]:
         """The cells, what the driver would refuse, the time; and the exit status
         that the sweep would have for that."""
         plan = self.plan
         commands = self.commands()
-        answers = drive.check(commands)
+        answers = self.answers(commands)
         status = DONE if all(a["ok"] for a in answers) else COULD_NOT
         good = [c for c, a in zip(self.cells, answers) if a["ok"]]
         time_ = estimate(plan, good, self.listing)
@@ -211,7 +222,7 @@ class Sweep:
                     break
                 rng.shuffle(todo)
                 if not run:  # what is refused takes no time from the others
-                    answers = zip(self.cells, drive.check(self.commands()))
+                    answers = zip(self.cells, self.answers(self.commands()))
                     bad = {c for c, answer in answers if not answer["ok"]}
                     todo.sort(key=lambda c: c not in bad)
                 for cell in todo:
@@ -246,7 +257,10 @@ class Sweep:
         fixed = is_fixed(cell, self.listing)
         blocks = pace.blocks(cell, len(variants), fixed)
         self.progress.show(len(self.records), self.telling(cell), pace.time_left())
-        record = drive.run_cell(cell, variants, self.plan, run, blocks, seed)
+        record = drive.run_cell(
+            *(cell, variants, self.plan, run, blocks, seed),
+            program=self.drivers.get(cell.workload),
+        )
         store.add(record)
         self.records.append(record)
         pace.learn(cell, record, blocks)
@@ -333,7 +347,13 @@ class Sweep:
             return status or COULD_NOT
         return status
 
-    def run(self, out: Path, as_json: bool = False, resume: bool = False) -> int:
+    def run(
+        self,
+        out: Path,
+        as_json: bool = False,
+        resume: bool = False,
+        compat_with: str = "",
+    ) -> int:
         """Measure, draw, summarise; the exit status."""
         status = self.collect(out, resume)
         known = Calibrations(self.host)
@@ -353,7 +373,12 @@ class Sweep:
             known.threshold,
         )
         write_whole(out / "summary.txt", text)
-        if as_json:
+        if compat_with:
+            print(compat.will_it_scale(self.cells, self.records), end="", flush=True)
+            for result in results:
+                for failure in result.failures:
+                    print(f"run.py: {result.cell}: {failure}", file=sys.stderr)
+        elif as_json:
             answer = summary.as_json(results, line, wall)
             answer["not_measured"] = [c.as_dict() for c in self.not_measured()]
             print(json.dumps(answer), flush=True)
@@ -395,4 +420,5 @@ def resumed(folder: Path, quiet: bool, verbose: bool) -> Sweep:
     work = Sweep(Plan(**plans[0]), quiet, verbose)
     work.records = [r for r in records if r["type"] == "run"]
     work.profiles = [r for r in records if r["type"] == "profile"]
+    own.check_same(work.cells, work.records, folder)
     return work

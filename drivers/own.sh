@@ -33,6 +33,8 @@ esac
 for tool in "${CC%% *}" objcopy sha256sum; do
 	command -v "$tool" >/dev/null || end 3 "$tool is missing: make setup"
 done
+newer=$(find drivers -name '*.h' -newer "$BUILD/fdscale" | head -n1)
+[ -z "$newer" ] || end 3 "$newer has changed since the build: run make"
 mkdir -p "$keep" 2>/dev/null || end 3 "$keep cannot be written"
 work=$(mktemp -d "$keep/.new-XXXXXX" 2>/dev/null) ||
 	end 3 "$keep cannot be written"
