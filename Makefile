@@ -8,6 +8,7 @@
 # make test-kernel  those that boot guests, after building their kernels
 # make lint       formatters, linters, types, warnings of both compilers
 # make bench      the numbers of the README, as ratios within one run  PART=loop
+#                 PEER=path/to/will-it-scale: beside that  PART=testcases
 # make clean      remove build/
 #
 # Variables:
@@ -160,7 +161,7 @@ sweep: setup all
 	./run.py sweep $(SWEEP)
 
 bench: setup all $(BENCHES)
-	BUILD=$(BUILD) $(PYTHON) -m bench.selfbench $(PART)
+	BUILD=$(BUILD) PEER=$(PEER) CASES="$(CASES)" $(PYTHON) -m bench.selfbench $(PART)
 
 # A benchmark of ours has the workloads too.
 $(BENCHES): $(BUILD)/tests/%: $(OBJ)/tests/c/%.o $(LIB_OBJS) $(WORKLOAD_OBJS)

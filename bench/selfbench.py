@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench import modelbench, stats
-from bench.problem import DONE, USAGE
+from bench import modelbench, peerbench, stats
+from bench.problem import DONE, USAGE, Problem
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOP = modelbench.BUILD / "tests" / "bench_loop"
@@ -112,16 +112,28 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 
 
+# With PEER=DIR: these, and the first of them where no part is named.
+PEER_PARTS: dict[str, Callable[[], None]] = {
+    "peer": peerbench.side_by_side,
+    "testcases": peerbench.testcases,
+}
+
+
 def main(words: list[str]) -> int:
     """The parts named, or all of them; the exit status."""
-    wrong = [w for w in words if w not in PARTS]
+    known = PARTS | PEER_PARTS
+    wrong = [w for w in words if w not in known]
     if wrong:
-        print(f"bench: no part '{wrong[0]}'; there are: {' '.join(PARTS)}")
+        print(f"bench: no part '{wrong[0]}'; there are: {' '.join(known)}")
         return USAGE
     print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs")
-    for name in words or PARTS:
-        PARTS[name]()
-        sys.stdout.flush()
+    try:
+        for name in words or (["peer"] if os.environ.get("PEER") else PARTS):
+            known[name]()
+            sys.stdout.flush()
+    except Problem as problem:
+        print(f"bench: {problem}", file=sys.stderr)
+        return problem.status
     return DONE
 
 

@@ -156,8 +156,8 @@ def test_wrong_words(fdscale: Run, words: tuple[str, ...], named: str) -> None:
 def run_case(fdscale: Run, name: str, mode: str, *more: str, **env: str) -> Any:
     """A short run of a case of ours."""
     mark = f"fdscale-test-{uuid.uuid4()}"
-    words = ("run", "--testcase", str(CASES / f"{name}.c"), "--mode", mode)
-    words += ("--tasks", str(TASKS), *SHORT, *more)
+    words: tuple[str, ...] = ("run", "--testcase", str(CASES / f"{name}.c"))
+    words += ("--mode", mode, "--tasks", str(TASKS), *SHORT, *more)
     # What a case dies of is its own affair, not ASan's.
     asan = "handle_segv=0:handle_sigbus=0:detect_leaks=0"
     env = {"FDSCALE_TEST": mark, "ASAN_OPTIONS": asan, **env}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`make bench PEER=DIR`: will-it-scale, built in DIR, beside ours, alternating.
+
+Its samples are its own: a line a second, counted by its own process. The first is
+left out (its tasks start in it), the rest of its warm-up is not waited for: a
+negative number of seconds makes it stop after as many samples. So its numbers here
+come of the same program and loop, sooner than it would print an average.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from bench import modelbench, stats
+from bench.problem import USAGE, Problem
+
+PEER = Path(os.environ.get("PEER") or "no peer")
+ROUNDS = 6
+EFFECT = 1.012
+MODES = ("threads", "processes")
+# Its cases and ours of the same loop.
+SAME = {
+    "dup1": ["dup-close"],
+    "open1": ["open-close"],
+    "open2": ["open-close", "--file", "dirs"],
+    "open3": ["open-close", "--file", "shared"],
+}
+
+
+def theirs(case: str, mode: str, tasks: int, seconds: int) -> list[int]:
+    """Operations in each second but the first; none where it failed."""
+    done = subprocess.run(
+        [PEER / f"{case}_{mode}", "-t", str(tasks), "-s", str(-1 - seconds)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    totals = [int(n) for n in re.findall(r"total:(\d+)", done.stdout)][1:]
+    return [] if done.returncode else totals
+
+
+def find() -> list[str]:
+    """The cases that are built there; raises Problem(USAGE)."""
+    cases = sorted(p.name.removesuffix("_threads") for p in PEER.glob("*_threads"))
+    if not cases:
+        raise Problem(
+            USAGE, f"PEER={PEER}: no tests built there (dup1_threads, ..): make there"
+        )
+    return cases
+
+
+def tells(compare: Callable[[float], stats.Interval]) -> str:
+    """The half-width of a comparison of two sides that are equal, and whether it
+    finds nothing between them, but 1.2% where that is added to one side's numbers."""
+    nothing, injected = compare(1.0), compare(EFFECT)
+    found = injected.excludes(1) and not nothing.excludes(1)
+    return f"±{nothing.half_width_percent:.1f}% {'yes' if found else 'no'}"
+
+
+def side_by_side() -> None:
+    """dup1, open1, open2, open3: a ratio a cell, and what each can tell.
+
+    Ours: six runs of a second, each with two sides in alternating windows, by the
+    interval over their ratios. Theirs: six runs of two samples, the first, third
+    and fifth against the others, as before against after, by Welch's interval over
+    their logs (it has no rule of its own; this takes its runs as what they are).
+    """
+    cases = [case for case in SAME if case in find()]
+    kernel = json.loads(
+        subprocess.run(
+            [modelbench.DRIVER, "list", "--json"], capture_output=True, check=True
+        ).stdout
+    )["kernel"]
+    pair = f"{kernel},{kernel}#clone"
+    print(f"ours over theirs ({PEER}), operations a second, {ROUNDS} runs each;")
+    print("the half-width of A/A, and whether 1.2% is told from nothing")
+    print(f"  {'':<20}{'ratio [95%]':<28}{'ours':<12}theirs")
+    for case in cases:
+        for mode in MODES:
+            for tasks in (1, 2):
+                words = [*SAME[case], "--mode", mode, "--tasks", str(tasks)]
+                words += ["--variant", pair, "--windows", "50"]
+                rounds = []
+                for _ in range(ROUNDS):
+                    old = theirs(case, mode, tasks, 2)
+                    rounds.append((modelbench.windows(words), old))
+                name = f"{case} {tasks} {mode}"
+                print(f"  {name:<20}" + row(rounds, kernel), flush=True)
+
+
+def row(rounds: list[tuple[list[dict[str, Any]], list[int]]], kernel: str) -> str:
+    """What is said of a cell."""
+    clone = f"{kernel}#clone"
+    pairs = [stats.block_pairs(windows, clone, kernel) for windows, _ in rounds]
+    mine = [fmean(base for _, base in run) for run in pairs]
+    other = [fmean(samples) for _, samples in rounds]
+    ratio = stats.ratio_interval([[both] for both in zip(mine, other)])
+
+    def ours(effect: float) -> stats.Interval:
+        return stats.ratio_interval([[(a / effect, b) for a, b in p] for p in pairs])
+
+    def peers(effect: float) -> stats.Interval:
+        return stats.welch_ratio(other[::2], [n / effect for n in other[1::2]])
+
+    return f"{modelbench.said(ratio):<28}{tells(ours):<12}{tells(peers)}"
+
+
+def testcases() -> None:
+    """Every test of that suite by --testcase, beside its own program.
+
+    CASES names some of them; two tasks, three runs each, alternating.
+    """
+    wanted = os.environ.get("CASES", "").split() or find()
+    counts = {"built": 0, "ran": 0, "within": 0, "reported": 0}
+    print(f"--testcase over {PEER}'s own, 2 tasks, 3 runs: ratio [95%]")
+    for case in wanted:
+        path = PEER / "tests" / f"{case}.c"
+        built = subprocess.run(
+            [modelbench.DRIVER, "list", "--testcase", path],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if built.returncode:
+            print(f"  {case:<20}{built.stderr.strip()}")
+            continue
+        counts["built"] += 1
+        for mode in MODES:
+            text, word = one_case(case, path, mode)
+            counts["ran"] += word != "reported"
+            if word in counts:
+                counts[word] += 1
+            print(f"  {case:<20}{mode:<11}{text}", flush=True)
+    print("  " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+
+
+def one_case(case: str, path: Path, mode: str) -> tuple[str, str]:
+    """What is said of a case in a mode, and the word to count it by."""
+    pairs = []
+    for _ in range(3):
+        old = theirs(case, mode, 2, 1)
+        words = ["run", "--testcase", str(path), "--mode", mode, "--tasks", "2"]
+        done = subprocess.run(
+            [modelbench.DRIVER, *words, "--json"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            return done.stderr.strip().removeprefix("fdscale: "), "reported"
+        if not old or not all(old):
+            return "theirs gave no number", "ran alone"
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        windows = [e for e in lines if e["event"] == "window"]
+        # As theirs counts: all operations over all of the time.
+        ops = sum(sum(w["ops"]) for w in windows)
+        pairs.append((ops * 1e9 / sum(w["ns"] for w in windows), fmean(old)))
+    ratio = stats.ratio_interval([[pair] for pair in pairs])
+    word = "outside" if ratio.excludes(1) else "within"
+    return f"{modelbench.said(ratio)} {word}", word
