@@ -21,7 +21,7 @@ def test_both_kinds_in_one_sweep(run_py: Run, tmp_path: Path) -> None:
     path = mine(tmp_path, readme_example())
     out = tmp_path / "results"
     words = ("--testcase", str(CASES / "counts.c"), "--workload-file", str(path))
-    more = ("--variant", "two-level,merged-6.13", "--window-ms", "5", "--max-time", "4")
+    more = ("--variant", "two-level,merged-6.13", "--window-ms", "5")
     done = run_py("sweep", *words, *QUICK, *more, "--out", str(out))
     assert done.returncode == 0, done.stderr
     records = load(out)
@@ -86,7 +86,7 @@ def test_a_case_that_dies_is_reported(run_py: Run, tmp_path: Path) -> None:
     """With what it said, and no number; the others are measured."""
     out = tmp_path / "results"
     cases = [str(CASES / f"{name}.c") for name in ("asserts", "counts")]
-    words = ("sweep", "--testcase", *cases, *QUICK, "--max-time", "6")
+    words = ("sweep", "--testcase", *cases, *QUICK)
     done = run_py(*words, "--out", str(out))
     assert done.returncode == 3
     report = " ".join(done.stdout.split())
@@ -111,7 +111,7 @@ def averages(stdout: str) -> list[int]:
 def test_the_other_tools_lines(run_py: Run, tmp_path: Path) -> None:
     """In place of the summary: a description, a line a run, their mean."""
     words = ("sweep", "--testcase", str(CASES / "counts.c"), *QUICK, "--tasks", "1")
-    out = ("--out", str(tmp_path / "results"), "--max-time", "2")
+    out = ("--out", str(tmp_path / "results"))
     done = run_py(*words, *out, "--compat", "will-it-scale")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

@@ -248,7 +248,12 @@ static int start_tasks(struct coordinator *c, struct problem *p)
 		c->children[first] = pid;
 	}
 	/* After the last fork: a child's table is sized to what is open. */
-	counters_open(&c->counters, &run->counters, c->children, run->tasks);
+	if (run->workload->testcase) /* counted while tasks stand still */
+		counters_none(&c->counters, &run->counters,
+			      "the tasks of a test case never stand still");
+	else
+		counters_open(&c->counters, &run->counters, c->children,
+			      run->tasks);
 	atomic_store(&c->shared->counted, 1);
 	futex_wake_all(&c->shared->counted);
 	return wait_done(c, 0, p);

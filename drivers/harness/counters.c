@@ -159,6 +159,14 @@ static void with_hard_limit(struct rlimit *before)
 	setrlimit(RLIMIT_NOFILE, &most);
 }
 
+void counters_none(struct counters *c, const struct counter_list *list,
+		   const char *why)
+{
+	memset(c, 0, sizeof(*c));
+	c->list = list;
+	snprintf(c->why, sizeof(c->why), "%s", why);
+}
+
 void counters_open(struct counters *c, const struct counter_list *list,
 		   const pid_t *children, unsigned int n)
 {

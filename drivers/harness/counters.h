@@ -71,6 +71,9 @@ struct counters {
 /* On each of @children that is not 0; what cannot be is in ->why. */
 void counters_open(struct counters *c, const struct counter_list *list,
 		   const pid_t *children, unsigned int n);
+/* None of them, and @why. */
+void counters_none(struct counters *c, const struct counter_list *list,
+		   const char *why);
 /* What was counted last can still be asked for. */
 void counters_close(struct counters *c);
 
