@@ -493,6 +493,7 @@ static int measure_case(struct coordinator *c, unsigned int variant,
 		w->switches -= w->switches < switches ? w->switches : switches;
 		w->skew_ns = c->before.skew > c->after.skew ? c->before.skew
 							    : c->after.skew;
+		w->from = c->before.ns;
 		w->ns = c->after.ns - c->before.ns;
 		for (unsigned int i = 0; i < tasks; i++) {
 			w->ops[i] = c->after.ops[i] - c->before.ops[i];

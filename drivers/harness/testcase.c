@@ -140,10 +140,11 @@ static void new_thread(void *(*func)(void *), void *arg)
 	if (errand) {
 		*errand = (struct errand){func, arg, mine};
 		error = pthread_create(&thread, NULL, run_errand, errand);
+		if (!error)
+			pthread_detach(thread);
 	}
 	if (error)
 		no_helper("pthread_create", error);
-	pthread_detach(thread);
 }
 
 static void new_process(void *(*func)(void *), void *arg)
