@@ -58,9 +58,12 @@ def begin(
     sheet.page(page, above + moved)
 
 
-def draw_map(base: Path, cells: list[Cell], titles: Titles) -> list[Path]:
+def draw_map(
+    base: Path, cells: list[Cell], titles: Titles, columns: dict[int, str] | None = None
+) -> list[Path]:
     """Which variant wins at each number of tasks (across) and hold (up, as given).
 
+    `columns` may give a number of tasks another name.
     A cell that is not sure is hatched; one that was not measured is blank.
     """
     if not cells:
@@ -75,8 +78,9 @@ def draw_map(base: Path, cells: list[Cell], titles: Titles) -> list[Path]:
     key = [Text(name, 12, WIDE + 52, 12 + 24 * i) for i, name in enumerate(winners)]
     key.append(Text("not separated", 12, WIDE + 52, 12 + 24.0 * len(winners)))
     begin(page, titles, sheet, key)
-    across = [(float(i), str(count)) for i, count in enumerate(tasks)]
-    sheet.axis("x", Axis(-0.5, max(6, len(tasks)) - 0.5, 0, across))
+    names = columns or {}
+    across = [(float(i), names.get(n, str(n))) for i, n in enumerate(tasks)]
+    sheet.axis("x", Axis(-0.5, max(3 if names else 6, len(tasks)) - 0.5, 0, across))
     up = [(float(i), hold) for i, hold in enumerate(holds)]
     sheet.axis("y", Axis(-0.5, len(holds) - 0.5, 0, up))
     sheet.add("marks", "x height label", [])
@@ -94,7 +98,8 @@ def draw_map(base: Path, cells: list[Cell], titles: Titles) -> list[Path]:
         winner = (winners.index(cell.winner) + 1, int(cell.sure))
         squares.append((*place, *winner, gain(cell.ratio), cell.ratio))
     sheet.add("cells", "across up series sure gain ratio", squares)
-    sheet.settings |= {"xlabel": "tasks", "ylabel": "hold", "names": 0}
+    xlabel, ylabel = ("", "") if names else ("tasks", "hold")
+    sheet.settings |= {"xlabel": xlabel, "ylabel": ylabel, "names": 0}
     sheet.settings["unsure"] = page.up(page.high - 12 - 24 * len(winners))
     return write("map", base, sheet)
 

@@ -226,15 +226,20 @@ def add_reproduce(commands: Any) -> None:
     p = commands.add_parser(
         "reproduce",
         help="put a claim of the mail threads to the test",
-        description="Without a case: the cases there are.",
-        epilog="example:\n  ./run.py reproduce kara-first-64 --quick\n",
+        description="Without a case: the cases there are, and the last verdicts.",
+        epilog="examples:\n  ./run.py reproduce kara-first-64 --quick\n"
+        "  ./run.py reproduce --all --quick --format markdown\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     p.add_argument("case", nargs="*", metavar="CASE")
-    p.add_argument("--quick", action="store_true", help="about a minute a case")
+    p.add_argument("--all", action="store_true", help="every case")
+    p.add_argument("--quick", action="store_true", help="all in under six minutes")
     p.add_argument("--out", type=Path, metavar="DIR", help="keep the results there")
+    p.add_argument("--format", choices=("text", "markdown", "json"), default="text")
     p.add_argument("-q", "--quiet", action="store_true")
-    p.set_defaults(call=lambda a: reproduce.run(a.case, a.quick, a.out, a.quiet))
+    p.set_defaults(
+        call=lambda a: reproduce.run(a.case, a.all, a.quick, a.out, a.format, a.quiet)
+    )
 
 
 def add_calibrate(commands: Any) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.disturbance import disturbed, snapshot
 from bench.plan import Cell, Plan
-from bench.problem import COULD_NOT, INTERRUPTED, USAGE, Problem
+from bench.problem import ANSWER_NO, COULD_NOT, INTERRUPTED, USAGE, Problem
 from bench.root import Root
 
 DRIVER = Path(__file__).resolve().parent.parent / "build" / "fdscale"
@@ -47,6 +47,18 @@ def ask(*words: str) -> dict[str, Any]:
             raise Problem(COULD_NOT, f"{library} is missing: run make setup")
         raise Problem(done.returncode if done.returncode > 0 else COULD_NOT, text)
     result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def answers(*words: str) -> dict[str, Any]:
+    """As ask(), of a command whose answer may be no."""
+    done = subprocess.run(
+        [driver_path(), *words, "--json"], capture_output=True, text=True, check=False
+    )
+    if done.returncode > ANSWER_NO or not done.stdout:
+        text = done.stderr.strip().removeprefix("fdscale: ")
+        raise Problem(COULD_NOT, text or f"{words[0]}: the driver said nothing")
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[0])
     return result
 
 
