@@ -207,7 +207,12 @@ def strace(*words: str, **how: Any) -> "subprocess.CompletedProcess[str]":
         ("read1 --watch file", "inotify_init1", "EMFILE", "inotify_init1: Too many"),
         ("write1 --watch ignored-mask", "fanotify_init", "EPERM", "CAP_SYS_ADMIN"),
         ("openneg", "openat:when=200+", "EPERM", "open: Operation not permitted"),
-        ("fileserver --readers 0 --files 1", "pwrite64:when=2+", "ENOSPC", "pwrite: No"),
+        (
+            "fileserver --readers 0 --files 1",
+            "pwrite64:when=2+",
+            "ENOSPC",
+            "pwrite: No",
+        ),
         ("fileserver", "pread64:when=9+", "EIO", "pread: Input/output error"),
         ("fileserver --readers 0 --files 1", "rename:when=2+", "EPERM", "rename: Op"),
     ],
