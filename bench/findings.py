@@ -8,6 +8,7 @@ from typing import Any
 
 from bench import stats, summary
 from bench.claims import Finding, judge_direction, judge_size
+from bench.kernel_build import NEWEST
 from bench.kernel_count import Count
 from bench.plan import Cell
 from bench.stats import Interval
@@ -117,10 +118,10 @@ def shorter(ratio: float, a: float, b: float) -> tuple[str, str]:
 
 
 def counted_finding(
-    find: dict[str, Any], row: str, release: str, known: dict[tuple[str, str], Count]
+    find: dict[str, Any], row: str, known: dict[tuple[str, str], Count]
 ) -> Finding:
     """A find in one row: a part of the path, or one variant over another."""
-    made = base_finding(find, f"{row}, Linux {release}", "instructions")
+    made = base_finding(find, f"{row}, Linux {NEWEST}", "instructions")
     mine = known[row, find["ask"]]
     if "share" in find:
         share = mine.part(find["share"]) / mine.kernel

@@ -162,7 +162,7 @@ def by_counting(answer: Answer, part: dict[str, Any]) -> int:
     """Instructions of each row; more than was claimed is slower."""
     wanted = [(r, v) for r in part["rows"] for v in part["variant"]]
     try:
-        known, release = counted.counts(wanted)
+        known = counted.counts(wanted)
     except Problem as problem:
         for find in part["find"]:
             made = base_finding(find, ", ".join(part["rows"]), part["by"])
@@ -170,7 +170,7 @@ def by_counting(answer: Answer, part: dict[str, Any]) -> int:
         return DONE
     for find in part["find"]:
         for row in part["rows"]:
-            one = counted_finding(find, row, release, known)
+            one = counted_finding(find, row, known)
             answer.findings.append(one)
             if "map" in part:
                 square(answer, part, MAPPED, row.replace("@", " "), one)

@@ -244,15 +244,3 @@ def test_help_fits_80_columns(run_py: Run) -> None:
         done = run_py(*words, "--help", env={"COLUMNS": "80"})
         assert done.returncode == 0
         assert not [line for line in done.stdout.splitlines() if len(line) > 80]
-
-
-def test_reproduce_kara(run_py: Run, tmp_path: Path) -> None:
-    """The claim, comparison words with intervals, on the model and the kernel."""
-    out = tmp_path / "o"
-    done = run_py("reproduce", "kara-first-64", "--quick", "--out", str(out))
-    assert done.returncode == 0, done.stderr
-    assert "Jan Kara" in done.stdout
-    for word in ("first-word-v2+cond-clear", "4096 slots", "kernel, hold low:64"):
-        assert word in done.stdout
-    assert re.search(r"(faster|slower|no difference beyond|inconclusive)", done.stdout)
-    assert max(map(len, done.stdout.splitlines())) <= 80
