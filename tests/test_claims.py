@@ -222,7 +222,7 @@ def test_counts_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
         _: Kernel, variants: list[str], rows: list[str]
     ) -> tuple[list[Count], bool]:
         calls.append((variants, rows))
-        return [Count(rows[0], v, 600.0 + len(v), 10.0, 600.0) for v in variants], True
+        return [Count(rows[0], v, 600.0 + len(v), 10.0) for v in variants], True
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(kernel_build, "built", lambda *_: kernel)
