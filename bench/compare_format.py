@@ -84,6 +84,12 @@ def _host_lines(report: Report) -> tuple[list[str], list[str]]:
     return lines(doubtful), lines(others)
 
 
+def _cautions(report: Report) -> list[str]:
+    """What times of guests are worth, once each."""
+    said = (caution(folder.host) for folder in report.folders)
+    return [text for text in dict.fromkeys(said) if text]
+
+
 LOUD = "WARNING: the hosts differ in what may explain a difference by itself:"
 QUIET = "The hosts differ, without a known effect on the results, in:"
 
@@ -110,7 +116,7 @@ def _closing(report: Report) -> list[str]:
         )
     if report.failed_runs:
         lines.append(f"Failed runs, left out: {report.failed_runs}.")
-    lines += dict.fromkeys(filter(None, (caution(f.host) for f in report.folders)))
+    lines += _cautions(report)
     lines += _first_of("Not compared", report.missing)
     lines += _first_of("Nothing beside it", report.alone)
     if report.not_counted:
@@ -235,6 +241,7 @@ def as_json(report: Report) -> str:
             }
             for first, second, item in report.differences
         ],
+        "cautions": _cautions(report),
         "comparisons": [_row(item) for item in report.comparisons],
         "expected_false": report.expected_false,
         "opposite_signs": report.opposite,
@@ -262,8 +269,9 @@ def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def as_csv(report: Report) -> str:
-    """One line a comparison; doubtful differences of the hosts are a column."""
-    doubts = "; ".join(_host_lines(report)[0])
+    """One line a comparison; doubtful differences of the hosts are a column, and
+    what a guest's times are worth."""
+    doubts = "; ".join([*_cautions(report), *_host_lines(report)[0]])
     rows = [_flat(_row(item)) | {"doubts": doubts} for item in report.comparisons]
     out = io.StringIO()
     columns = list(dict.fromkeys(key for row in rows for key in row))

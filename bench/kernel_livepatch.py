@@ -23,7 +23,7 @@ FILES = ("fdscale_livepatch.c", "fdscale_variants.h", "fdscale_knob.h")
 # The close path's name by version: what fs/file.c of those versions holds.
 PICK = {"6.1": "pick_file", "6.12": "file_close_fd_locked"}
 NEEDS = {"make": "make", "gcc": "gcc"}
-REBUILD = "or take a kernel of your own: ./run.py kernel build"
+REBUILD = "or take a kernel of your own: ./run.py kernel patch"
 
 
 def pick_of(release: str) -> str:
@@ -81,7 +81,9 @@ def check_host(release: str, uid: int, root: Path = Path("/")) -> None:
     if uid:
         raise Problem(COULD_NOT, "loading a livepatch needs root: run it with sudo")
     if not (root / "proc/modules").exists():
-        raise Problem(COULD_NOT, f"kernel {release} takes no modules: {REBUILD}")
+        raise Problem(
+            COULD_NOT, f"kernel {release} takes no modules: boot another, {REBUILD}"
+        )
     if word_in(root / "proc/sys/kernel/modules_disabled") == "1":
         raise Problem(
             COULD_NOT, "kernel.modules_disabled is set: reboot without it to load"

@@ -183,3 +183,16 @@ def test_every_format_takes_every_report(tmp_path: Path) -> None:
             text = compare(paths, fmt=fmt)[0]
             assert text.endswith("\n") and not text.endswith("\n\n")
             assert "nan" not in text
+
+
+@pytest.mark.parametrize("form", [f for f in FORMATS if f != "lkp-stats"])
+def test_a_guests_times_are_called_what_they_are(tmp_path: Path, form: str) -> None:
+    rows = [run({"two-level": 8e6, "first-word": 8e6 * x}) for x in CALM]
+    made = folder(tmp_path, "guest", rows)
+    path = Path(made) / "host.json"
+    host = json.loads(path.read_text())
+    for guest in (None, {"accel": "tcg", "host": host}):
+        path.write_text(json.dumps(host | ({"guest": guest} if guest else {})))
+        text, _ = compare([made], None, form, None)
+        said = "say nothing about speed" in " ".join(text.split())
+        assert said == bool(guest)

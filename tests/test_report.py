@@ -71,6 +71,14 @@ def test_verdicts_numbers_and_commands(tmp_path: Path) -> None:
     assert base64.b64encode(SVG.encode()).decode() in text
 
 
+def test_a_guests_times_are_called_what_they_are(tmp_path: Path) -> None:
+    own = sweep(tmp_path, "a")
+    host = json.loads((own / "host.json").read_text())
+    said = "say nothing about speed"
+    assert said not in page(own)
+    assert said in page(sweep(tmp_path, "b", guest={"accel": "tcg", "host": host}))
+
+
 def test_doctors_warnings(tmp_path: Path) -> None:
     check = {"name": "turbo", "state": "warn", "value": "it is on", "remedy": "off"}
     assert "The doctor was not asked" in page(sweep(tmp_path, "a"))
