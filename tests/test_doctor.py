@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from conftest import Run
 from doctor_cases import BAD, GOOD, Files
 from fakeroot import CPU, QUIET, put, quiet
 
@@ -179,3 +180,16 @@ def test_colour_on_a_terminal(
     out = Terminal()
     show(run_checks(Root(quiet(tmp_path)), Needs()), out)
     assert ("\x1b[" in out.getvalue()) is not no_colour
+
+
+def test_a_plan_that_does_not_fit(run_py: Run, tmp_path: Path) -> None:
+    """More descriptors than any host allows: fatal for this plan, and its status."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'workload = ["dup-close"]\nbackend = ["kernel"]\nhold = ["low:9000000"]\n'
+        'mode = ["threads"]\ntasks = [1]\n'
+    )
+    done = run_py("doctor", "--plan", str(plan), "--json")
+    assert done.returncode == 3
+    checks = {c["name"]: c["state"] for c in json.loads(done.stdout)["checks"]}
+    assert "fatal" in (checks["nofile"], checks["nr_open"])
