@@ -124,6 +124,12 @@ $(BUILD)/tests/%: $(OBJ)/tests/c/%.o $(LIB_OBJS)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS) -lcmocka
 
+# Preloaded by tests: calls that fail.
+$(BUILD)/tests/fail.so: tests/c/fail.c
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
+
 setup:
 	@config/setup.sh
 
@@ -131,7 +137,7 @@ setup-kernel:
 	@config/setup.sh config/packages-kernel.txt
 
 # ASan takes part in the whole-program tests as a second driver.
-test: setup all
+test: setup all $(BUILD)/tests/fail.so
 	$(Q)$(MAKE) --no-print-directory SAN=address,undefined BUILD=$(BUILD)/asan \
 		CFLAGS="-O1 -g" all c-tests
 	$(Q)$(MAKE) --no-print-directory SAN=thread BUILD=$(BUILD)/tsan \
@@ -151,7 +157,8 @@ SH_SOURCES = config/setup.sh .ci/run drivers/kernel/livepatch.sh drivers/own.sh
 lint: setup
 	clang-format --dry-run -Werror $(C_SOURCES)
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc all c-tests
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all c-tests
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all c-tests \
+		$(BUILD)/clang/tests/fail.so
 	black -q --check $(PY_SOURCES)
 	$(PYTHON) -m flake8 $(PY_SOURCES)
 	mypy $(PY_SOURCES)

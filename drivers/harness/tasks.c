@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "event.h"
 #include "memory.h"
 #include "spin.h"
 #include "tables.h"
@@ -269,9 +270,10 @@ static void be_task(const struct member *m)
 		t.think = spin_turns(run->think_ns);
 	if (run->workload->prepare && run->workload->prepare(&t))
 		give_up(slot, problem_set(&slot->problem, COULD_NOT,
-					  "task %u: preparing %s: %s: %s",
+					  "task %u: preparing %s: %s: %s; %s",
 					  m->number, run->workload->name,
-					  slot->call, strerror(slot->error)));
+					  slot->call, strerror(slot->error),
+					  remedy(slot->error)));
 	obey(&t, f);
 	/* Under ASan all is accounted for. */
 	for (unsigned int v = 0; t.handles && v < run->variants; v++)

@@ -28,11 +28,13 @@ struct kept {
 	int *fds;
 };
 
+/* The descriptor, or -1 by way of task_fail(). */
 static int take(struct task *t)
 {
-	if (t->options[BY].number == BY_DUP)
-		return fd_dup(t, t->source);
-	return fd_open(t, &t->own, O_RDWR);
+	bool by_dup = t->options[BY].number == BY_DUP;
+	int fd = by_dup ? fd_dup(t, t->source) : fd_open(t, &t->own, O_RDWR);
+
+	return likely(fd >= 0) ? fd : task_fail(t, by_dup ? "dup" : "open");
 }
 
 static int fill(struct task *t, struct kept *kept)
@@ -47,7 +49,7 @@ static int fill(struct task *t, struct kept *kept)
 	for (uint64_t i = 0; i < keep; i++) {
 		kept->fds[i] = take(t);
 		if (kept->fds[i] < 0)
-			return task_fail(t, "open");
+			return -1;
 	}
 	return 0;
 }
@@ -104,7 +106,7 @@ static int operate(struct task *t, uint64_t n)
 			return task_fail(t, "close");
 		*one = take(t);
 		if (unlikely(*one < 0))
-			return task_fail(t, "open");
+			return -1;
 	}
 	return 0;
 }
