@@ -3,9 +3,9 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from bench import facts
+from bench import facts, neighbours
 from bench.root import Root
 
 # A run is called disturbed from here on.
@@ -29,6 +29,7 @@ class Snapshot:
     load: float | None  # the last minute's: stored, not judged (it holds our own)
     khz: int | None  # the clock of the PU that we are on; None if it is not steady
     throttles: int | None
+    sweeps: list[int] = field(default_factory=list)  # pids of other runners
 
 
 def steady_khz(root: Root) -> int | None:
@@ -60,6 +61,7 @@ def snapshot(root: Root) -> Snapshot:
         load=float(load[0]) if load else None,
         khz=steady_khz(root),
         throttles=facts.throttles(root),
+        sweeps=neighbours.others(root),
     )
 
 
@@ -90,4 +92,6 @@ def disturbed(before: Snapshot, after: Snapshot) -> list[str]:
     throttles = _grown(before.throttles, after.throttles)
     if throttles:
         reasons.append(f"throttle counts rose by {throttles:.0f}")
+    for pid in sorted({*before.sweeps, *after.sweeps}):
+        reasons.append(f"another fdscale was measuring (pid {pid})")
     return reasons

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench import neighbours
 from bench.disturbance import disturbed, snapshot
 from bench.plan import Cell, Plan
 from bench.problem import ANSWER_NO, COULD_NOT, INTERRUPTED, USAGE, Problem
@@ -231,6 +232,7 @@ def run_cell(
         words += ["--windows", str(blocks)]
     if inject:
         words += ["--inject", f"{100 * inject:.6g}%"]
+    neighbours.announce()
     begun = time.time()
     start = time.monotonic()
     before = snapshot(Root())

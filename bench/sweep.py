@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import compat, doctor, drive, figures, own, stats, summary
+from bench import compat, doctor, drive, figures, neighbours, own, stats, summary
 from bench.calibration import Calibrations
 from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
 from bench.estimate import estimate, is_fixed, outside
@@ -326,6 +326,12 @@ class Sweep:
     def collect(self, out: Path, resume: bool = False) -> int:
         """Measure into a results folder; DONE, COULD_NOT or INTERRUPTED."""
         store = Store(out, resume)
+        for pid in neighbours.others(Root()):
+            print(
+                f"run.py: another fdscale (pid {pid}) measures on this host: the runs "
+                "of both will be marked; better wait for its end",
+                file=sys.stderr,
+            )
         self.host = measured_host(self.listing["kernel"])
         if "guest" not in self.host:  # that this host is fit says nothing of a guest
             needs = doctor.needs_of(self.cells, self.plan.hold_top)

@@ -19,7 +19,7 @@ from test_workloads import LISTED, events
 
 FAIL = BUILD / "tests" / "fail.so"
 ERRORS = "EMFILE ENFILE ENOMEM EINTR EADDRNOTAVAIL ECONNREFUSED EIO ENOSPC".split()
-OFTEN = 60  # CALLED_OFTEN of fail.c: the failure comes when it has warmed up
+OFTEN = 25  # CALLED_OFTEN of fail.c: the failure comes when it has warmed up
 WINDOWS = ("--windows", "4", "--window-ms", "10", "--json")
 # What a call is named in the message, where that is not its name.
 NAMED = {"fcntl": "F_DUPFD", "pipe": "pipe", "eventfd": "eventfd"}

@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALLED_OFTEN 60
+#define CALLED_OFTEN 25
 
 /* By raw calls, so that none of ours is counted; the descriptor is gone before
  * the caller's own call is made. */
