@@ -161,13 +161,13 @@ static inline int fd_open_missing(struct task *t, const struct target *what)
 
 /*
  * Set-up: what @fd names becomes the task's source, @fd is closed: the table
- * stays as the hold has it.  0, or -1 with errno.
+ * stays as the hold has it.  0, or -1 by way of task_fail().
  */
 static inline int fd_become_source(struct task *t, int fd)
 {
 	if (dup2(fd, t->source) < 0)
-		return -1;
-	return close(fd);
+		return task_fail(t, "dup2");
+	return close(fd) ? task_fail(t, "close") : 0;
 }
 
 #endif

@@ -101,7 +101,7 @@ static int start_listening(struct task *t, struct listener *l)
 		return task_fail(t, "getsockname");
 	if (listen(s, 16))
 		return task_fail(t, "listen");
-	return fd_become_source(t, s) ? task_fail(t, "dup2") : 0;
+	return fd_become_source(t, s);
 }
 
 static int prepare(struct task *t)

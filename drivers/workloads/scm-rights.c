@@ -101,8 +101,10 @@ static int prepare(struct task *t)
 	    connect(s, (struct sockaddr *)&name, length))
 		return task_fail(t, "connect");
 	t->data = (void *)(intptr_t)dup(t->source);
-	if ((intptr_t)t->data < 0 || fd_become_source(t, s))
+	if ((intptr_t)t->data < 0)
 		return task_fail(t, "dup");
+	if (fd_become_source(t, s))
+		return -1;
 	return operate(t, 1);
 }
 

@@ -43,16 +43,26 @@ static void write_down(const char *file, const char *name)
 	syscall(SYS_close, fd);
 }
 
-/* Whether this call, the @count-th, is the one to fail. */
-static bool fails(const char *name, atomic_ulong *count)
+/* Calls of one name by one process: a child begins anew. */
+struct calls {
+	atomic_ulong count;
+	atomic_int pid;
+};
+
+/* Whether this call is the one to fail. */
+static bool fails(const char *name, struct calls *calls)
 {
-	unsigned long n = atomic_fetch_add(count, 1);
+	int pid = getpid();
+	unsigned long n;
 	const char *called = getenv("FDSCALE_CALLED");
 	const char *fail = getenv("FDSCALE_FAIL");
 	unsigned long after;
 	char which[32];
 	int error;
 
+	if (atomic_exchange(&calls->pid, pid) != pid)
+		atomic_store(&calls->count, 0);
+	n = atomic_fetch_add(&calls->count, 1);
 	if (called && n == CALLED_OFTEN)
 		write_down(called, name);
 	if (!fail || sscanf(fail, "%31[^:]:%d:%lu", which, &error, &after) != 3)
@@ -67,10 +77,10 @@ static bool fails(const char *name, atomic_ulong *count)
 #define CALL(name, parameters, arguments)                                      \
 	int name(UNPACK parameters)                                            \
 	{                                                                      \
-		static atomic_ulong count;                                     \
+		static struct calls calls;                                     \
 		int (*real)(UNPACK parameters) = dlsym(RTLD_NEXT, #name);      \
                                                                                \
-		return fails(#name, &count) ? -1 : real(UNPACK arguments);     \
+		return fails(#name, &calls) ? -1 : real(UNPACK arguments);     \
 	}
 
 CALL(close, (int fd), (fd))
@@ -96,10 +106,10 @@ CALL(waitpid, (pid_t pid, int *how, int options), (pid, how, options))
 #define CALL(type, name, parameters, arguments)                                \
 	type name(UNPACK parameters)                                           \
 	{                                                                      \
-		static atomic_ulong count;                                     \
+		static struct calls calls;                                     \
 		type (*real)(UNPACK parameters) = dlsym(RTLD_NEXT, #name);     \
                                                                                \
-		return fails(#name, &count) ? -1 : real(UNPACK arguments);     \
+		return fails(#name, &calls) ? -1 : real(UNPACK arguments);     \
 	}
 
 CALL(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at))
@@ -113,7 +123,7 @@ CALL(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags),
 /* With an argument that may not be there: it is passed on as it was found. */
 int open(const char *path, int flags, ...)
 {
-	static atomic_ulong count;
+	static struct calls calls;
 	int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, "open");
 	mode_t mode = 0;
 	va_list list;
@@ -122,12 +132,12 @@ int open(const char *path, int flags, ...)
 	if (flags & O_CREAT)
 		mode = va_arg(list, mode_t);
 	va_end(list);
-	return fails("open", &count) ? -1 : real(path, flags, mode);
+	return fails("open", &calls) ? -1 : real(path, flags, mode);
 }
 
 int fcntl(int fd, int command, ...)
 {
-	static atomic_ulong count;
+	static struct calls calls;
 	int (*real)(int, int, ...) = dlsym(RTLD_NEXT, "fcntl");
 	va_list list;
 	long value;
@@ -135,15 +145,15 @@ int fcntl(int fd, int command, ...)
 	va_start(list, command);
 	value = va_arg(list, long);
 	va_end(list);
-	return fails("fcntl", &count) ? -1 : real(fd, command, value);
+	return fails("fcntl", &calls) ? -1 : real(fd, command, value);
 }
 
 int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
 {
-	static atomic_ulong count;
+	static struct calls calls;
 	int (*real)(int (*)(void *), void *, int, void *, ...) =
 		dlsym(RTLD_NEXT, "clone");
 
-	return fails("clone", &count) ? -1
+	return fails("clone", &calls) ? -1
 				      : real(function, stack, flags, argument);
 }

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Hosts that lack what most have: each measures, or says in one line why not.
+
+By mount namespaces and filters of the tests' own; as another user than root those
+that need them are skipped.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import BUILD, ROOT
+from test_workloads import events
+
+from bench.store import load
+
+DENY = ROOT / "tests" / "deny.py"
+SHORT = ("--windows", "3", "--window-ms", "10", "--json")
+RUN = (str(BUILD / "fdscale"), "run", "dup-close", *SHORT)
+SWEEP = (str(ROOT / "run.py"), "sweep", "--workload", "dup-close", "--tasks", "1")
+SWEEP += ("--mode", "threads", "--hold", "none", "--runs", "1", "--max-time", "1")
+
+
+def own_mounts() -> bool:
+    """Whether a mount namespace can be made here."""
+    words = ("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt")
+    try:
+        return not subprocess.run(words, capture_output=True, check=False).returncode
+    except OSError:
+        return False
+
+
+needs_mounts = pytest.mark.skipif(not own_mounts(), reason="no mount namespace here")
+
+
+def call(*words: str, **how: object) -> "subprocess.CompletedProcess[str]":
+    """Run it, with its output."""
+    env = os.environ | how.pop("env", {})  # type: ignore[operator]
+    return subprocess.run(
+        words, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def mounted(script: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    """In a mount namespace of its own, after the script changed it."""
+    return call("unshare", "-m", "sh", "-ec", f'{script}\nexec "$@"', "sh", *words)
+
+
+def measured(done: "subprocess.CompletedProcess[str]") -> dict[str, object]:
+    """Three windows with operations; the setup event."""
+    assert done.returncode == 0, done.stderr
+    windows = events(done, "window")
+    assert len(windows) == 3 and all(w["rate"] > 0 for w in windows)
+    (setup,) = events(done, "setup")
+    return setup
+
+
+def refused(done: "subprocess.CompletedProcess[str]", *named: str) -> None:
+    """Status 3 and one line that has all the words."""
+    assert done.returncode == 3, (done.stdout, done.stderr)
+    (line,) = done.stderr.splitlines()
+    assert all(word in line for word in named), line
+
+
+def test_one_cpu() -> None:
+    """The last one only: two tasks do not fit, one is placed on it."""
+    last = str(max(os.sched_getaffinity(0)))
+    setup = measured(call("taskset", "-c", last, *RUN))
+    assert setup["pus"] == [int(last)]
+    done = call("taskset", "-c", last, *RUN, "--tasks", "2")
+    assert done.returncode == 2 and "--oversubscribe" in done.stderr
+    setup = measured(
+        call("taskset", "-c", last, *RUN, "--tasks", "2", *("--over" "subscribe",))
+    )
+    assert setup["pus"] == [int(last)] * 2
+
+
+def test_a_low_soft_limit() -> None:
+    """The child raises its own; the hard one binds, and is named."""
+    measured(call("prlimit", "--nofile=64:4096", *RUN, "--hold", "low:1000"))
+    done = call("prlimit", "--nofile=64:64", *RUN, "--hold", "low:1000")
+    refused(done, "RLIMIT_NOFILE", "64", "ulimit -Hn", "--backend model")
+    model = (*RUN, "--hold", "low:1000", "--backend", "model")
+    assert call("prlimit", "--nofile=64:64", *model).returncode == 0
+
+
+@needs_mounts
+def test_nr_open_below_the_hard_limit(tmp_path: Path) -> None:
+    """The smaller of the two binds, and is named."""
+    fake = tmp_path / "nr_open"
+    fake.write_text("4096\n")
+    mount = f"mount --bind {fake} /proc/sys/fs/nr_open"
+    done = mounted(mount, *RUN, "--hold", "low:5000")
+    refused(done, "fs.nr_open is 4096", "sysctl fs.nr_open=")
+    measured(mounted(mount, *RUN, "--hold", "low:1000"))
+
+
+HIDDEN = {
+    "no /proc": "mount -t tmpfs none /proc",
+    "no /sys": "mount -t tmpfs none /sys",
+    "neither": "mount -t tmpfs none /proc; mount -t tmpfs none /sys",
+    "no /dev/shm": "mount -t tmpfs -o mode=000,ro none /dev/shm",
+    "no /proc/self/fd": "mount -t tmpfs none /proc/sys; mount -t tmpfs none /proc/irq",
+}
+
+
+@needs_mounts
+@pytest.mark.parametrize("script", HIDDEN.values(), ids=HIDDEN)
+def test_partly_hidden(tmp_path: Path, script: str) -> None:
+    """The driver, a sweep and the doctor do without; no traceback."""
+    measured(mounted(script, *RUN))
+    done = mounted(script, *SWEEP, "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert all(not r["error"] for r in load(tmp_path / "out")[1:])
+    done = mounted(script, str(ROOT / "run.py"), "doctor", "--json")
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert "Traceback" not in done.stderr
+    states = {c["state"] for c in json.loads(done.stdout)["checks"]}
+    assert states <= {"ok", "warn", "fatal", "unknown"}
+
+
+@needs_mounts
+def test_read_only_home(tmp_path: Path) -> None:
+    """Nothing of a sweep is kept at home; what calibrate keeps is said to be lost."""
+    home = tmp_path / "home"
+    home.mkdir()
+    script = f"mount -t tmpfs -o ro none {home}; export HOME={home}"
+    done = mounted(script, *SWEEP, "--out", str(tmp_path / "out"))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    words = ("calibrate", "--max-time", "2", "--out", str(tmp_path / "cal"))
+    done = mounted(f"unset XDG_DATA_HOME; {script}", str(ROOT / "run.py"), *words)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 3 and str(home) in done.stderr, done.stderr
+
+
+def test_a_containers_filter(tmp_path: Path) -> None:
+    """Memory is not bound and it is said why; close_range has its stand-in."""
+    calls = "mbind,set_mempolicy,get_mempolicy,perf_event_open,close_range,memfd_create"
+    setup = measured(call(sys.executable, str(DENY), calls, *RUN))
+    assert setup["memory_bound"] is not True
+    done = call(
+        *(sys.executable, str(DENY), calls, *SWEEP, "--out", str(tmp_path / "out"))
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(name="open_folder")
+def fixture_open_folder() -> Iterator[Path]:
+    """That another user may write to."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="as another user already")
+def test_not_root(open_folder: Path) -> None:
+    """Nothing of the main job needs root."""
+    as_nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if call(*as_nobody, *RUN[:1], "list").returncode:
+        pytest.skip("this tree cannot be read by others")
+    env = {"HOME": str(open_folder), "TMPDIR": str(open_folder)}
+    measured(call(*as_nobody, *RUN, env=env))
+    done = call(*as_nobody, *SWEEP, "--out", str(open_folder / "out"), env=env)
+    assert done.returncode == 0, done.stderr
+    done = call(*as_nobody, str(ROOT / "run.py"), "doctor", "--json", env=env)
+    assert json.loads(done.stdout)["checks"]
+
+
+def test_a_locale_with_a_comma(tmp_path: Path) -> None:
+    """1.5 stays 1.5 in all that is read again, and in the figures' data."""
+    made = call(
+        "localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")
+    )
+    if not (tmp_path / "de_DE.UTF-8").exists():
+        pytest.skip(f"localedef: {made.stderr.strip()}")
+    env = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"}
+    assert "," in call("printf", "%.1f", "1,5", env=env).stdout
+    measured(call(*RUN, "--hold", "random:0.5", env=env))
+    done = call(*SWEEP, "--backend", "model", "--out", str(tmp_path / "out"), env=env)
+    assert done.returncode == 0, done.stderr
+    assert load(tmp_path / "out")[1]["windows"]
+    for data in (tmp_path / "out" / "figures").glob("*.dat"):
+        lines = data.read_text(encoding="utf-8").splitlines()
+        assert not [
+            x for x in lines if not x.startswith("#") and "," in x.split(" ")[0]
+        ]
+
+
+def test_spaces_in_names(tmp_path: Path) -> None:
+    """In every folder and file that a user may name."""
+    odd = tmp_path / "a b'c"
+    odd.mkdir()
+    (odd / "held fds").write_text("0\n1\n2\n7\n")
+    hold = f"file:{odd}/held fds"
+    measured(call(*RUN[:2], "open-close", *SHORT, "--tmpdir", str(odd), "--hold", hold))
+    plan = odd / "my plan.toml"
+    plan.write_text(
+        f'workload = ["dup-close"]\nhold = ["{hold}"]\nruns = 1\ntasks = [1]\n'
+    )
+    env = {"TMPDIR": str(odd)}
+    out = str(odd / "out put")
+    words = ("sweep", "--plan", str(plan), "--max-time", "2", "--out", out)
+    done = call(str(ROOT / "run.py"), *words, env=env)
+    assert done.returncode == 0, done.stderr
+    done = call(str(ROOT / "run.py"), "report", out, env=env)
+    assert done.returncode == 0, done.stderr
+    assert (odd / "out put" / "report.html").exists()
