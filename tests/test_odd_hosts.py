@@ -23,7 +23,7 @@ DENY = ROOT / "tests" / "deny.py"
 SHORT = ("--windows", "3", "--window-ms", "10", "--json")
 RUN = (str(BUILD / "fdscale"), "run", "dup-close", *SHORT)
 SWEEP = (str(ROOT / "run.py"), "sweep", "--workload", "dup-close", "--tasks", "1")
-SWEEP += ("--mode", "threads", "--hold", "none", "--runs", "1", "--max-time", "1")
+SWEEP += ("--mode", "threads", "--hold", "none", "--runs", "1")
 
 
 def own_mounts() -> bool:
@@ -75,7 +75,7 @@ def test_one_cpu() -> None:
     done = call("taskset", "-c", last, *RUN, "--tasks", "2")
     assert done.returncode == 2 and "--oversubscribe" in done.stderr
     setup = measured(
-        call("taskset", "-c", last, *RUN, "--tasks", "2", *("--over" "subscribe",))
+        call("taskset", "-c", last, *RUN, "--tasks", "2", "--oversubscribe")
     )
     assert setup["pus"] == [int(last)] * 2
 
@@ -205,7 +205,7 @@ def test_spaces_in_names(tmp_path: Path) -> None:
     )
     env = {"TMPDIR": str(odd)}
     out = str(odd / "out put")
-    words = ("sweep", "--plan", str(plan), "--max-time", "2", "--out", out)
+    words = ("sweep", "--plan", str(plan), "--out", out)
     done = call(str(ROOT / "run.py"), *words, env=env)
     assert done.returncode == 0, done.stderr
     done = call(str(ROOT / "run.py"), "report", out, env=env)

@@ -159,6 +159,16 @@ static inline int fd_open_missing(struct task *t, const struct target *what)
 	return -1;
 }
 
+/* Set-up: an empty file.  0, or -1 by way of task_fail(). */
+static inline int fd_make_file(struct task *t, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return task_fail(t, "open");
+	return close(fd) ? task_fail(t, "close") : 0;
+}
+
 /*
  * Set-up: what @fd names becomes the task's source, @fd is closed: the table
  * stays as the hold has it.  0, or -1 by way of task_fail().

@@ -22,13 +22,6 @@
 enum { OWN, SHARED, NULL_DEVICE, DIRS };
 
 #ifdef FD_BACKEND_KERNEL
-static int make_file(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	return fd < 0 ? -1 : close(fd);
-}
-
 static int prepare(struct task *t)
 {
 	size_t end = strlen(t->own.path);
@@ -46,7 +39,7 @@ static int prepare(struct task *t)
 		snprintf(t->own.path + end, sizeof(t->own.path) - end, "/file");
 		break;
 	}
-	return make_file(t->own.path) ? task_fail(t, "open") : 0;
+	return fd_make_file(t, t->own.path);
 }
 #else
 static int prepare(struct task *t)

@@ -62,11 +62,7 @@ static int prepare(struct task *t)
 	if (!tables)
 		return task_fail(t, "calloc");
 #ifdef FD_BACKEND_KERNEL
-	int fd = open(t->own.path, O_RDWR | O_CREAT, 0600);
-
-	if (fd < 0 || close(fd))
-		return task_fail(t, "open");
-	return fill(t, tables);
+	return fd_make_file(t, t->own.path) ? -1 : fill(t, tables);
 #else
 	for (unsigned int v = 0; v < t->run->variants; v++) {
 		t->files = &t->handles[v];

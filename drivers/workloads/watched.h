@@ -62,16 +62,15 @@ static inline int watched_prepare(struct task *t, enum watch watch,
 	snprintf(other, sizeof(other), "%s/other", t->own.path);
 	if (mkdir(t->own.path, 0700))
 		return task_fail(t, "mkdir");
-	fd = open(other, O_RDWR | O_CREAT, 0600);
-	if (fd < 0 || close(fd))
-		return task_fail(t, "open");
+	if (fd_make_file(t, other))
+		return -1;
 	fd = open(file, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return task_fail(t, "open");
 	if (pwrite(fd, "", 1, 0) != 1)
 		return task_fail(t, "pwrite");
 	if (fd_become_source(t, fd))
-		return task_fail(t, "dup2");
+		return -1;
 	if (watch == WATCH_NONE)
 		return 0;
 	group = watch_start(t, watch, t->own.path, file, other);
