@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 
-import seccomp
+import seccomp  # type: ignore[import]
 
 rules = seccomp.SyscallFilter(seccomp.ALLOW)
 for name in sys.argv[1].split(","):

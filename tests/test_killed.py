@@ -24,9 +24,11 @@ from bench.store import load
 KILLS = int(os.environ.get("FDSCALE_KILLS", "200"))
 LANES = 4
 # Two backends, threads and processes, one of fixed work: eight runs of a cell each.
-WORDS = ("--workload", "open-close,dup-close", "--backend", "kernel,model")
-WORDS += ("--hold", "low:8", "--tasks", "2", "--mode", "threads,processes")
-WORDS += ("--window-ms", "5", "--oversubscribe", "--runs", "1", "--max-time", "4")
+WORDS = (
+    *("--workload", "open-close,dup-close", "--backend", "kernel,model"),
+    *("--hold", "low:8", "--tasks", "2", "--mode", "threads,processes"),
+    *("--window-ms", "5", "--oversubscribe", "--runs", "1", "--max-time", "4"),
+)
 SIGNALS = {
     "runner": (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP),
     "driver": (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV),
@@ -161,7 +163,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(LANES) as pool:
         list(pool.map(run, lanes))
-    killed = sum((lane.killed for lane in lanes), Counter())
+    killed: Counter[str] = sum((lane.killed for lane in lanes), Counter())
     print(f"killed: {dict(killed)}, folders: {sum(lane.folders for lane in lanes)}")
     assert killed.total() >= KILLS and set(killed) == set(SIGNALS)
     assert knobs() == before

@@ -7,6 +7,7 @@ that need them are skipped.
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,8 +23,10 @@ from bench.store import load
 DENY = ROOT / "tests" / "deny.py"
 SHORT = ("--windows", "3", "--window-ms", "10", "--json")
 RUN = (str(BUILD / "fdscale"), "run", "dup-close", *SHORT)
-SWEEP = (str(ROOT / "run.py"), "sweep", "--workload", "dup-close", "--tasks", "1")
-SWEEP += ("--mode", "threads", "--hold", "none", "--runs", "1")
+SWEEP = (
+    *(str(ROOT / "run.py"), "sweep", "--workload", "dup-close", "--tasks", "1"),
+    *("--mode", "threads", "--hold", "none", "--runs", "1"),
+)
 
 
 def own_mounts() -> bool:
@@ -127,16 +130,12 @@ def test_partly_hidden(tmp_path: Path, script: str) -> None:
 
 @needs_mounts
 def test_read_only_home(tmp_path: Path) -> None:
-    """Nothing of a sweep is kept at home; what calibrate keeps is said to be lost."""
+    """Nothing of a sweep is kept at home, nor of a figure."""
     home = tmp_path / "home"
     home.mkdir()
     script = f"mount -t tmpfs -o ro none {home}; export HOME={home}"
     done = mounted(script, *SWEEP, "--out", str(tmp_path / "out"))
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    words = ("calibrate", "--max-time", "2", "--out", str(tmp_path / "cal"))
-    done = mounted(f"unset XDG_DATA_HOME; {script}", str(ROOT / "run.py"), *words)
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 3 and str(home) in done.stderr, done.stderr
+    assert done.returncode == 0 and str(home) not in done.stderr, done.stderr
 
 
 def test_a_containers_filter(tmp_path: Path) -> None:
@@ -186,10 +185,7 @@ def test_a_locale_with_a_comma(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert load(tmp_path / "out")[1]["windows"]
     for data in (tmp_path / "out" / "figures").glob("*.dat"):
-        lines = data.read_text(encoding="utf-8").splitlines()
-        assert not [
-            x for x in lines if not x.startswith("#") and "," in x.split(" ")[0]
-        ]
+        assert not re.search(r"(^|\s)\d+,\d+(\s|$)", data.read_text(encoding="utf-8"))
 
 
 def test_spaces_in_names(tmp_path: Path) -> None:

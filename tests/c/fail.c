@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CALLED_OFTEN 25
+#define CALLED_OFTEN 10
 
 /* By raw calls, so that none of ours is counted; the descriptor is gone before
  * the caller's own call is made. */
@@ -49,7 +49,14 @@ struct calls {
 	atomic_int pid;
 };
 
-/* Whether this call is the one to fail. */
+static int loaded_by;
+
+__attribute__((constructor)) static void remember(void)
+{
+	loaded_by = getpid();
+}
+
+/* Whether this call is the one to fail; the coordinator's never do. */
 static bool fails(const char *name, struct calls *calls)
 {
 	int pid = getpid();
@@ -60,6 +67,8 @@ static bool fails(const char *name, struct calls *calls)
 	char which[32];
 	int error;
 
+	if (pid == loaded_by)
+		return false;
 	if (atomic_exchange(&calls->pid, pid) != pid)
 		atomic_store(&calls->count, 0);
 	n = atomic_fetch_add(&calls->count, 1);
