@@ -123,7 +123,7 @@ def by_sweep(answer: Answer, part: dict[str, Any], folder: Path, work: Sweep) ->
             texts = [r["error"]["text"] for r in every.get(cell, [])] or [
                 "no time left"
             ]
-            lack = f"failed: {cell}: {texts[0]}"
+            lack = f"failed: {texts[0]}"
             made = base_finding(part["find"][0], str(cell), part["by"])
             answer.findings.append(replace(made, lack=lack, fault=True))
     most = max(c.tasks for c in work.cells)

@@ -272,3 +272,23 @@ def test_reproduce_for_a_page_and_for_programs(run_py: Run, tmp_path: Path) -> N
     assert case["verdict"] == "reproduced" and len(case["findings"]) == 3
     done = run_py("reproduce", "--all", "guzik-lower-limit")
     assert done.returncode == 2 and "--all" in done.stderr
+
+
+def test_the_map_of_a_case(tmp_path: Path) -> None:
+    """Who is faster where; what is not told apart is not sure."""
+    case = CASES["first-vs-next"]
+    part = next(p for p in case["settle"] if "map" in p)
+    answer = Answer("first-vs-next", case)
+    told = [("dup-close none", 1, 1.004, "no difference beyond 0.9%")]
+    told += [("dup-close low:64", n, 0.8, "slower") for n in (1, 2, reproduce.MAPPED)]
+    for row, column, ratio, word in told:
+        one = finding(settles=False, headline=True, word=word)
+        one = replace(one, ratio=Interval(ratio, ratio, ratio, 5))
+        reproduce.square(answer, part, column, row, one)
+    assert [(s.winner, s.sure) for s in answer.squares] == [
+        ("first-word+cond-clear", False)
+    ] + 3 * [("next_fd-word+cond-clear", True)]
+    drawn = reproduce.draw(answer, tmp_path)
+    text = drawn[0].read_text(encoding="utf-8")
+    for label in ("model, 1 task", "model, 2 tasks", "instructions, 1 task"):
+        assert f'"{label}"' in text
