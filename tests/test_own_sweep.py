@@ -93,7 +93,8 @@ def test_a_case_that_dies_is_reported(run_py: Run, tmp_path: Path) -> None:
     assert "Failed or refused" in report
     assert "test case asserts: assertion failed (SIGABRT): asserts.c:14" in report
     runs = [r for r in load(out) if r["type"] == "run"]
-    assert {r["cell"]["workload"] for r in runs if r["windows"]} == {"counts"}
+    told = [r["error"] for r in runs]
+    assert {r["cell"]["workload"] for r in runs if r["windows"]} == {"counts"}, told
 
 
 def averages(stdout: str) -> list[int]:
