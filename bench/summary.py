@@ -435,7 +435,7 @@ def comparisons(results: list[CellResult]) -> str:
     ]
     if not made:
         why = f"no cell has two variants and {stats.MIN_RUNS} runs"
-        return f"No comparison: {why} (the kernel backend has the running form only)."
+        return f"No comparison: {why} (a kernel without the switch has one form)."
     excluding = sum(ratio.excludes(1) for ratio in made)
     chance = stats.expected_false(len(made))
     text = (
