@@ -59,12 +59,17 @@ def begin(
 
 
 def draw_map(
-    base: Path, cells: list[Cell], titles: Titles, columns: dict[int, str] | None = None
+    base: Path,
+    cells: list[Cell],
+    titles: Titles,
+    columns: dict[int, str] | None = None,
+    left_out: Sequence[str] = (),
 ) -> list[Path]:
     """Which variant wins at each number of tasks (across) and hold (up, as given).
 
     `columns` may give a number of tasks another name.
-    A cell that is not sure is hatched; one that was not measured is blank.
+    A cell that is not sure is hatched; one that was not measured is blank. Those
+    left out are named.
     """
     if not cells:
         raise nothing(base)
@@ -73,14 +78,17 @@ def draw_map(
     winners = sorted({cell.winner for cell in cells})
     page, sheet = Page(), Sheet()
     page.left = 44 + CHAR * max(len(hold) for hold in holds)
-    page.right = 60 + CHAR * max(len(name) for name in [*winners, "not separated"])
+    page.right = 60 + CHAR * max(len(name) for name in [*winners, "inconclusive"])
     page.high = max(40.0 * len(holds), LINE * 1.5 * (len(winners) + 1))
     key = [Text(name, 12, WIDE + 52, 12 + 24 * i) for i, name in enumerate(winners)]
-    key.append(Text("not separated", 12, WIDE + 52, 12 + 24.0 * len(winners)))
-    begin(page, titles, sheet, key)
+    key.append(Text("inconclusive", 12, WIDE + 52, 12 + 24.0 * len(winners)))
+    note = "Colour and mark: the fastest. The number: by how much, to the next."
+    if left_out:
+        note += f" Left out, since they do not conform: {', '.join(left_out)}."
+    begin(page, titles, sheet, key, note)
     names = columns or {}
     across = [(float(i), names.get(n, str(n))) for i, n in enumerate(tasks)]
-    sheet.axis("x", Axis(-0.5, max(3 if names else 6, len(tasks)) - 0.5, 0, across))
+    sheet.axis("x", Axis(-0.5, len(tasks) - 0.5, 0, across))
     up = [(float(i), hold) for i, hold in enumerate(holds)]
     sheet.axis("y", Axis(-0.5, len(holds) - 0.5, 0, up))
     sheet.add("marks", "x height label", [])
@@ -88,7 +96,8 @@ def draw_map(
     for i, name in enumerate(winners):
         style = looks.look(name)
         height = page.up(page.high - 12 - 24 * i)
-        rows.append((name, style.colour, style.dash, style.mark, 0, 0, 0, height))
+        look = (name, style.colour, style.dash, style.mark)
+        rows.append((*look, 0, 0, 0, height))
     sheet.add("series", "name colour dash mark shift endx endy height", rows)
     pale: list[Row] = [(tint(looks.look(name).colour, 0.4),) for name in winners]
     sheet.add("hatches", "colour", pale)
@@ -201,6 +210,7 @@ def draw_windows(
     every = {one.name: rates(one) for one in series if measured(one)}
     if not every:
         raise nothing(base)
+    labels = {one.name: one.label for one in series}
     odd = {one.name: rates(one) for one in disturbed}
     points = [p for found in (every, odd) for one in found.values() for p in one]
     low, high = limits([rate for _, rate in points])
@@ -208,11 +218,19 @@ def draw_windows(
     page, sheet = Page(), Sheet()
     strip, gap = (84.0, 26.0) if len(every) > 4 else (120.0, 26.0)
     page.right, page.high = 110.0, (strip + gap) * len(every) - gap
-    across = looks.linear(0.0, 1.01 * max(p[0] for p in points) or 1.0)
+    most = max(p[0] for p in points)
+    across = looks.linear(0.0, 1.01 * most or 1.0, label=looks.time)
     placed = place_marks(runs, across)
     page.above = LINE * (1 + max((row for _, row, _ in placed), default=-1)) + 16
-    names = [Text(name, 12, 0, (strip + gap) * i - 10) for i, name in enumerate(every)]
-    note = f"{word}operations a second in each window; ringed: something disturbed it"
+    names = [
+        Text(labels[name], 12, 0, (strip + gap) * i - 10)
+        for i, name in enumerate(every)
+    ]
+    note = (
+        f"{word}operations a second in each window, and how often each rate was seen. "
+        "Ringed: other work ran on a task's PU. Thin lines: the median, and where "
+        "runs begin."
+    )
     begin(page, titles, sheet, names, note[0].upper() + note[1:])
     sheet.axis("x", across)
     sheet.axis("y", looks.linear(low, high, label=lambda v: f"{v / unit:.6g}", most=4))
@@ -225,7 +243,7 @@ def draw_windows(
         style = looks.look(name)
         middle = statistics.median(rate for _, rate in found)
         foot = page.up(page.high - (strip + gap) * i - strip)
-        look = (name, style.colour, style.dash, style.mark)
+        look = (labels[name], style.colour, style.dash, style.mark)
         rows.append((*look, 0, 0, middle, foot))
     sheet.add("series", "name colour dash mark shift none median foot", rows)
     for i, (name, found) in enumerate(every.items(), 1):
@@ -235,6 +253,10 @@ def draw_windows(
         sheet.tables.append((f"series {i}", "seconds rate disturbed", flagged))
         counts = histogram([rate for _, rate in found], low, high)
         sheet.tables.append((f"counts {i}", "from to share", counts))
-    sheet.settings |= {"xlabel": "time (s)", "ylabel": "", "names": 0}
+    sheet.settings |= {
+        "xlabel": "time measured, run after run",
+        "ylabel": "",
+        "names": 0,
+    }
     sheet.settings["strip"] = strip / page.height
     return write("windows", base, sheet)

@@ -20,6 +20,7 @@ SOLID, DASH, DOT, DASHDOT, DASHDOTDOT = 1, 2, 3, 4, 5
 
 # Width of a character of 12-pixel text, in pixels; names take a little less.
 CHAR = 7.2
+LONGEST_NAME = 200  # of a file; most file systems take 255 bytes, an ending included
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,10 @@ def in_turn(place: int) -> Look:
 
 def safe_name(*words: str) -> str:
     """A file name out of words such as low:64 or first-word+cond-clear."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(words)).strip("-.") or "figure"
+    text = re.sub(r"[^A-Za-z0-9._+]+", "-", "-".join(words)).strip("-.")
+    if len(text) > LONGEST_NAME:
+        text = f"{text[:LONGEST_NAME]}-{zlib.crc32(text.encode()):08x}"
+    return text or "figure"
 
 
 def spread(wanted: list[float], gap: float, low: float, high: float) -> list[float]:

@@ -49,7 +49,19 @@ class Cell:
 
     def group(self) -> "Cell":
         """All but the number of tasks: the cells of one table and figure."""
-        return replace(self, tasks=0, table_size=0)
+        return replace(self, tasks=0)
+
+    def order(self) -> tuple[Any, ...]:
+        """Where it stands among others: what is held, and tasks, by number."""
+
+        def by_number(text: str) -> list[str | int]:
+            parts = re.split(r"([0-9]+)", text)
+            return [int(p) if i % 2 else p for i, p in enumerate(parts)]
+
+        options = [by_number(f"{k} {v}") for k, v in self.options]
+        hold = by_number("" if self.hold == "none" else self.hold)
+        first = (self.workload, options, self.backend, self.mode, self.place)
+        return (*first, hold, self.table_size, self.tasks)
 
     def name(self) -> str:
         """The workload with its flags, as they are typed; a user's file told apart."""

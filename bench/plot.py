@@ -83,23 +83,29 @@ KINDS = {
         "rank",
     ),
     "doublings": Kind(
-        "descriptors after the doubling",
-        "time of the doubling",
+        "descriptors after the doubling (logarithmic)",
+        "time of the doubling (logarithmic)",
         "to {x} descriptors",
         "time",
         "log",
         variants=False,
     ),
-    "churn": Kind("turns (N)", "time of all turns", "{x} turns", "time", "log"),
+    "churn": Kind(
+        "turns N (logarithmic)",
+        "time of N turns (logarithmic)",
+        "{x} turns",
+        "time",
+        "log",
+    ),
     "churn-ratio": Kind(
-        "turns (N)",
+        "turns N (logarithmic)",
         "turns a second, compared with {baseline}",
         "{x} turns",
         "ratio",
         "log",
     ),
     "power": Kind(
-        "measuring time (s)",
+        "measuring time (s, logarithmic)",
         "power: how often the effect is found",
         "{x} s of measuring",
         "share",
@@ -192,7 +198,7 @@ def cleaned(one: Series, positive: bool) -> Series:
 def across_axis(across: str, places: list[float]) -> tuple[Axis, list[float]]:
     """The axis along which series run, and where on it the places are drawn."""
     if across == "rank":
-        return looks.linear(0.5, places[-1] + 0.5, least=1.0), places
+        return looks.linear(0.5, places[-1] + 0.5, least=1.0, most=12), places
     if across == "holds":
         return looks.apart(places, WIDE)
     log = across == "log" or places[-1] >= 8 * places[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,10 +22,11 @@ from markupsafe import Markup
 from bench import stats, store, summary
 from bench.compare_format import rate_text
 from bench.compare_rows import Comparison, Folder, Report, cell_name, make_report
+from bench.figures import find, section
 from bench.host import caution, load_host
 from bench.plan import Cell
 from bench.problem import DONE, USAGE, Problem
-from bench.report_figures import Figure, by_group, rest, svgs
+from bench.report_figures import Figure, by_section, rest, svgs
 from bench.summary import CLONE, CellResult, Judged
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -217,9 +217,9 @@ def sections_of(
 ) -> list[Section]:
     """Results by workload; takes the figures it shows out of those found."""
     grouped: dict[Cell, list[CellResult]] = {}
-    for result in sorted(results, key=order):
-        grouped.setdefault(replace(result.cell.group(), hold=""), []).append(result)
-    drawn = by_group(found, dict.fromkeys(r.cell.group() for r in results))
+    for result in results:
+        grouped.setdefault(section(result.cell), []).append(result)
+    drawn = by_section(found, find(results, runs))
     sections = []
     for at, (group, cells) in enumerate(grouped.items()):
         id_ = f"{prefix}s{at}"
@@ -229,17 +229,8 @@ def sections_of(
             for row in rows_of(result, runs[result.cell], f"{id_}c{number}")
         ]
         failures = [f"{r.cell}: {text}" for r in cells for text in r.failures]
-        tables = dict.fromkeys(r.cell.group() for r in cells)
-        figures = [figure for table in tables for figure in drawn.get(table, [])]
-        sections.append(Section(id_, group, rows, failures, figures))
+        sections.append(Section(id_, group, rows, failures, drawn.get(group, [])))
     return sections
-
-
-def order(result: CellResult) -> tuple[str, tuple[Any, ...], int]:
-    """By workload, then by what is held (as numbers where they are), then tasks."""
-    parts = re.split(r"(\d+)", "" if result.cell.hold == "none" else result.cell.hold)
-    hold = tuple(int(p) if p.isdecimal() else p for p in parts)
-    return str(replace(result.cell.group(), hold="")), hold, result.cell.tasks
 
 
 def show(path: Path, prefix: str) -> Shown:

@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.looks import safe_name
+from bench import figures
 from bench.plan import Cell
 
-MOST_SVG = 4 << 20  # bytes of a figure; ours have a hundredth of it
-CAPTIONS = {
-    "rate": "operations a second against tasks",
-    "ratio": "ratio to the baseline against tasks",
-    "ratio-vs-hold": "ratio to the baseline against what is held",
+OTHERS = {
+    "power": "how often an effect is found, against measuring time",
+    "path-length": "instructions of an operation, by function",
 }
+MOST_SVG = 4 << 20  # bytes of a figure; ours have a hundredth of it
 
 
 @dataclass(frozen=True)
@@ -44,32 +43,21 @@ def figure(path: Path, caption: str) -> Figure:
     return Figure(caption, f"data:image/svg+xml;base64,{text}")
 
 
-def by_group(
-    found: dict[str, Path], groups: Iterable[Cell]
+def by_section(
+    found: dict[str, Path], drawable: Iterable[figures.Figure]
 ) -> dict[Cell, list[Figure]]:
-    """Takes the figures that belong to one table each out of those found.
-
-    Names are KIND-GROUP, as bench/figures.py makes them; where one group's words end
-    with another's, the longer is meant.
-    """
-    ends = {
-        "-" + safe_name(g.name(), g.backend, g.hold, g.mode, g.place): g for g in groups
-    }
+    """Takes what the results are known to give out of the figures found."""
     taken: dict[Cell, list[Figure]] = {}
-    for name in list(found):
-        end = max((end for end in ends if name.endswith(end)), key=len, default="")
-        if end:
-            group, word = ends[end], name.removesuffix(end)
-            caption = f"hold {group.hold}: {CAPTIONS.get(word, word)}"
-            taken.setdefault(group, []).append(figure(found.pop(name), caption))
+    for one in drawable:
+        if one.name in found:
+            shown = figure(found.pop(one.name), one.caption)
+            taken.setdefault(one.section, []).append(shown)
     return taken
 
 
 def rest(found: dict[str, Path]) -> list[Figure]:
-    """The figures that belong to no one table."""
-    shown = []
-    for name, path in found.items():
-        word = next((k for k in sorted(CAPTIONS)[::-1] if name.startswith(k)), "")
-        end = name.removeprefix(word).strip("-")
-        shown.append(figure(path, f"{end}: {CAPTIONS[word]}" if word else end))
-    return shown
+    """The other figures: of calibrations, of counts, or not ours."""
+    return [
+        figure(path, next((OTHERS[k] for k in OTHERS if name.startswith(k)), name))
+        for name, path in found.items()
+    ]

@@ -202,7 +202,7 @@ def judge_cell(
 def judge(
     records: Iterable[dict[str, Any]], baseline: str = "", stored: Stored | None = None
 ) -> list[CellResult]:
-    """Every cell, in the order of its group and then of its tasks."""
+    """Every cell, by group and then by tasks."""
     records = list(records)
     results = [
         judge_cell(c, runs, baseline, stored) for c, runs in by_cell(records).items()
@@ -212,7 +212,7 @@ def judge(
         if look := looks.get(result.cell):
             result.profiles = profiles_of(look)
             result.not_profiled = look["why"] or ""
-    return sorted(results, key=lambda r: (str(r.cell.group()), r.cell.tasks))
+    return sorted(results, key=lambda r: r.cell.order())
 
 
 def groups(results: list[CellResult]) -> dict[Cell, list[CellResult]]:

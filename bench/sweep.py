@@ -370,7 +370,8 @@ class Sweep:
         title = f"{line['machine']}, kernel {line['kernel']}"
         trouble = None
         try:
-            figures.draw_all(out, results, self.topology, title)
+            place = figures.Place(title, self.topology["sizes"])
+            figures.draw_all(out, results, summary.by_cell(self.records), place)
         except Problem as problem:
             trouble = problem
         wall = time.monotonic() - self.begun

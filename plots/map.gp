@@ -1,7 +1,7 @@
 # gnuplot -e "data='figures/NAME.dat'; out='NAME.png'" plots/map.gp
 # SPDX-License-Identifier: GPL-2.0-only
 # Which variant wins at each number of tasks and hold, and by how much: the colour and mark are
-# the winner's, hatched is not separated from the next.
+# the winner's, hatched is inconclusive.
 load ARG0[1:strlen(ARG0) - strlen('map.gp')] . 'style.gp'
 unset grid
 set tics scale 0
@@ -24,6 +24,6 @@ plot for [i = 1:series + 0] data index 'cells' \
         using (won(i, 0, $1)):2:($1 - 0.48):($1 + 0.48):($2 - 0.46):($2 + 0.46) \
         with boxxyerror fs pattern 4 noborder lc rgb pale[i], \
     for [i = 1:series + 0] data index 'cells' using ($3 == i ? $1 : NaN):($2 + 0.2) \
-        with points pt mark[i] ps 0.9 * ps lc rgb colour[i], \
+        with points pt mark[i] ps 1.3 * ps lc rgb colour[i], \
     data index 'cells' using 1:($2 - 0.2):5 with labels
 set output

@@ -325,7 +325,7 @@ def test_map_says_who_won_by_how_much_and_how_sure(tmp_path: Path) -> None:
         ["0", "0", "2", "1", "2.3x", "2.31"],
         ["1", "1", "2", "1", "+26%", "1.26"],
     ]
-    assert {"+3.4%", "2.3x", "+26%", "low:64", "not separated"} <= set(words(svg))
+    assert {"+3.4%", "2.3x", "+26%", "low:64", "inconclusive"} <= set(words(svg))
 
 
 def test_bars_keep_the_sum_and_show_what_differs_first(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from made_folders import CALM, CELL, folder, kernels, run
 from markupsafe import escape
 
 from bench.problem import USAGE, Problem
-from bench.report import choices, order, report, show
+from bench.report import choices, report, show
 from bench.summary import judge
 
 VARIANTS = {"two-level": 1.0, "first-word": 1.1, "two-level#clone": 1.001}
@@ -203,19 +203,23 @@ def test_figures_go_to_their_table(tmp_path: Path) -> None:
     cells = [CELL | {"workload": w, "hold": "none"} for w in ("close", "dup-close")]
     made = Path(folder(tmp_path, "a", [record(c, 1e6, 0) for c in cells]))
     (made / "figures").mkdir()
-    for name in ("rate-close", "rate-dup-close", "fairness-dup-close"):
-        (made / f"figures/{name}-model-none-threads-compact.svg").write_text(SVG)
-    (made / "figures/ratio-vs-hold-close.svg").write_text(SVG)
+    for name in ("ratio-close", "ratio-dup-close"):
+        (made / f"figures/{name}-model-none-2-threads-compact.svg").write_text(SVG)
+    for name in ("fairness-dup-close", "map-dup-close"):
+        (made / f"figures/{name}-model-threads-compact.svg").write_text(SVG)
+    (made / "figures/power.svg").write_text(SVG)
     shown = show(made, "f0")
     found = {
-        s.group.workload: [
-            figure.caption.split(":")[1].split()[0] for figure in s.figures
-        ]
+        s.group.workload: [figure.caption for figure in s.figures]
         for s in shown.sections
     }
-    assert found == {"close": ["operations"], "dup-close": ["fairness", "operations"]}
+    dots = "hold none: ratio to the baseline of 2 threads"
+    tasks = "the rate of each task in the least fair cell, sorted"
+    assert found == {"close": [dots], "dup-close": [dots, tasks]}
+    # A map needs two holds: these results have none, wherever it came from.
     assert [f.caption for f in shown.figures] == [
-        "close: ratio to the baseline against what is held"
+        "map-dup-close-model-threads-compact",
+        "how often an effect is found, against measuring time",
     ]
 
 
@@ -247,14 +251,22 @@ def test_no_run_at_all(tmp_path: Path) -> None:
     assert "No comparison" in text
 
 
-def test_order_and_choices(tmp_path: Path) -> None:
+def test_choices(tmp_path: Path) -> None:
     shown = show(sweep(tmp_path), "f0")
     found = choices([shown])
     assert found["hold"] == ["none", "low:64"]
     assert found["tasks"] == [1, 2]
-    made = [record(CELL | {"hold": f"low:{n}"}, 1e6, 0) for n in (1000, 64, 8)]
-    holds = [r.cell.hold for r in sorted(judge(made), key=order)]
-    assert holds == ["low:8", "low:64", "low:1000"]
+
+
+def test_order_of_rows(tmp_path: Path) -> None:
+    """By what is held, as a number, then by the table's size."""
+    cells = [CELL | {"hold": f"low:{n}", "tasks": 1} for n in (1000, 64, 8)]
+    cells.insert(1, cells[2] | {"table_size": 4096})
+    rows = [record(cell, 1e6, 0) for cell in cells]
+    shown = show(Path(folder(tmp_path, "a", rows)), "f0")
+    found = [(r.cell.hold, r.cell.table_size) for r in shown.sections[0].rows[::3]]
+    want = [("low:8", 128), ("low:8", 4096), ("low:64", 128), ("low:1000", 128)]
+    assert found == want
 
 
 # In a real browser

@@ -240,5 +240,5 @@ def test_what_does_not_conform_says_so_in_its_table() -> None:
         record["setup"]["nonconforming"] = {"fast": why}
     result = summary.judge_cell(CELL, runs)
     assert f"\n  fast {why}\n" in summary.table(CELL.group(), [result])
-    assert figures.series([result], "rate")[1].label == f"fast ({why})"
-    assert figures.series([result], "rate")[0].label == "slow"
+    assert figures.rates([(2.0, result)])[1].label == f"fast ({why})"
+    assert figures.rates([(2.0, result)])[0].label == "slow"
