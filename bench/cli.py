@@ -28,13 +28,15 @@ on this machine, by how much, and how sure are we?
 """
 EXAMPLES = """\
 examples:
-  ./run.py sweep --quick              this host, in under a minute
-  ./run.py sweep --backend model --hold low:64 \\
-      --variant two-level+cond-clear,first-word+cond-clear
-  ./run.py sweep --plan config/quick.toml --out results/before
-  ./run.py reproduce kara-first-64 --quick
-  ./run.py doctor
-
+  ./run.py sweep --quick                    this host, in under a minute
+  ./run.py sweep --backend model --hold none,low:64 --tasks 1,2
+  ./run.py reproduce kara-first-64 --quick  "with the first 64 occupied?"
+  ./run.py compare results/a results/b      two kernels, or two variants
+  ./run.py report results/a                 all of it in one HTML file
+  ./run.py doctor                           is this host fit to measure on?
+  ./run.py COMMAND --help                   more examples, and every flag
+"""
+STATUS = """\
 exit status: 0 done or yes, 1 the answer is no, 2 usage, 3 could not,
 125 inconclusive, 130 interrupted
 """
@@ -42,13 +44,18 @@ SWEEP_EXAMPLES = """\
 examples:
   ./run.py sweep                      what is sensible for this host
   ./run.py sweep --workload dup-close --tasks 1,2,8 --mode threads
-  ./run.py sweep --dry-run            the cells and the time, nothing measured
-  ./run.py sweep --precision 0.5% --max-time 600
+  ./run.py sweep --backend model --variant two-level,first-word,next_fd-word \\
+      --hold none,low:64,low:1000 --tasks 1
+  ./run.py sweep --plan config/kara.toml --dry-run   what, and for how long
+  ./run.py sweep --precision 0.5% --max-time 600     until the intervals are
+  ./run.py sweep --resume results/x                  run what is missing
   ./run.py sweep --workload-file my.c --backend model
   ./run.py sweep --testcase will-it-scale/tests/dup1.c --tasks 2 \\
       --compat will-it-scale
 
-Lists multiply. Results go to results/DATE-TIME, or to --out DIR.
+Lists multiply: each workload with each backend, hold and number of tasks. What
+is left out is as in config/full.toml, a few cells of it. Results go to
+results/DATE-TIME: results.jsonl, host.json, summary.txt, figures/.
 """
 
 
@@ -102,7 +109,9 @@ def add_sweep(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     p.add_argument("--plan", type=Path, metavar="FILE", help="a TOML plan")
-    p.add_argument("--workload", type=words, metavar="W,..")
+    p.add_argument(
+        "--workload", type=words, metavar="W,..", help="dup-close, open-close, .."
+    )
     p.add_argument(
         "--workload-file",
         type=Path,
@@ -119,23 +128,46 @@ def add_sweep(commands: Any) -> None:
     )
     p.add_argument("--backend", type=words, metavar="B,..", help="kernel, model")
     p.add_argument("--variant", type=words, metavar="V,..", help="see ./run.py list")
-    p.add_argument("--baseline", metavar="V", help="the first variant")
+    p.add_argument(
+        "--baseline", metavar="V", help="compare with it (the first variant)"
+    )
     p.add_argument(
         "--hold", type=words, metavar="H,..", help="none, low:N, every:K, .."
     )
-    p.add_argument("--hold-top", type=whole(1, 10**8), metavar="N", help="of every:K")
+    p.add_argument(
+        "--hold-top",
+        type=whole(1, 10**8),
+        metavar="N",
+        help="end of every:K, random:P",
+    )
     p.add_argument("--place", type=words, metavar="P,..", help="compact, scatter, ..")
-    p.add_argument("--core-kind", choices=("P", "E"), help="of hybrid cores")
-    p.add_argument("--table-node", type=whole(0, 65535), metavar="N", help="its memory")
+    p.add_argument(
+        "--core-kind", choices=("P", "E"), help="these of hybrid cores alone"
+    )
+    p.add_argument(
+        "--table-node",
+        type=whole(0, 65535),
+        metavar="N",
+        help="NUMA node of its memory",
+    )
     p.add_argument("--mode", type=words, metavar="M,..", help="threads, processes")
-    p.add_argument("--tasks", metavar="N,..|auto")
-    p.add_argument("--table-size", type=whole(64, 1 << 30), metavar="N")
-    p.add_argument("--runs", type=whole(1, 1000), metavar="N")
-    p.add_argument("--window-ms", type=whole(1, 600000), metavar="N")
+    p.add_argument("--tasks", metavar="N,..|auto", help="auto: by the topology")
+    p.add_argument(
+        "--table-size",
+        type=whole(64, 1 << 30),
+        metavar="N",
+        help="slots (what all need)",
+    )
+    p.add_argument("--runs", type=whole(1, 1000), metavar="N", help="of each cell (7)")
+    p.add_argument(
+        "--window-ms", type=whole(1, 600000), metavar="N", help="of each window (10)"
+    )
     p.add_argument("--max-time", type=seconds, metavar="S", help="seconds in all")
-    p.add_argument("--precision", metavar="P%%", help="go on until +-P%%")
-    p.add_argument("--lock", choices=("queued", "tas"), help="the model's")
-    p.add_argument("--oversubscribe", action="store_true", default=None)
+    p.add_argument("--precision", metavar="P%", help="more runs until +-P%%")
+    p.add_argument("--lock", choices=("queued", "tas"), help="the model's (queued)")
+    p.add_argument(
+        "--oversubscribe", action="store_true", default=None, help="more tasks than PUs"
+    )
     p.add_argument("--quick", action="store_true", help="under 50 s on 2 cores")
     p.add_argument(
         "--profile",
@@ -143,19 +175,21 @@ def add_sweep(commands: Any) -> None:
         default=None,
         help="afterwards each cell once more, under perf: shares of lock and search",
     )
-    p.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N")
+    p.add_argument(
+        "--seed", type=whole(0, 2**32 - 1), metavar="N", help="the same order again"
+    )
     p.add_argument("--out", type=Path, metavar="DIR", help="the results folder")
     p.add_argument("--resume", type=Path, metavar="DIR", help="run what is missing")
     p.add_argument("--dry-run", action="store_true", help="print, measure nothing")
-    p.add_argument("--json", action="store_true")
+    p.add_argument("--json", action="store_true", help="the summary as JSON")
     p.add_argument(
         "--compat",
         choices=compat.FORMATS,
         default="",
         help="its lines, for scripts, in place of the summary",
     )
-    p.add_argument("-q", "--quiet", action="store_true")
-    p.add_argument("-v", "--verbose", action="store_true")
+    p.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    p.add_argument("-v", "--verbose", action="store_true", help="a line a run")
     p.set_defaults(call=sweep)
 
 
@@ -225,7 +259,7 @@ def add_reproduce(commands: Any) -> None:
     """`reproduce` and its flags."""
     p = commands.add_parser(
         "reproduce",
-        help="put a claim of the mail threads to the test",
+        help="put a claim of the lists to the test",
         description="Without a case: the cases there are, and the last verdicts.",
         epilog="examples:\n  ./run.py reproduce kara-first-64 --quick\n"
         "  ./run.py reproduce --all --quick --format markdown\n",
@@ -246,7 +280,7 @@ def add_calibrate(commands: Any) -> None:
     """`calibrate` and its flags."""
     p = commands.add_parser(
         "calibrate",
-        help="what is the smallest effect that this host can find, and how often",
+        help="the smallest effect that this host can find",
         description="The baseline against its clone: how often a difference is\n"
         "called, and the smallest effect found 95 times in 100 for a given time.\n"
         "Kept for later sweeps.",
@@ -256,14 +290,22 @@ def add_calibrate(commands: Any) -> None:
     )
     p.add_argument("--backend", default="model", metavar="B", help="kernel, model")
     p.add_argument("--mode", default="threads", metavar="M", help="threads, processes")
-    p.add_argument("--tasks", type=whole(1, 65536), default=1, metavar="N")
-    p.add_argument("--trials", type=whole(20, 100000), default=200, metavar="N")
+    p.add_argument("--tasks", type=whole(1, 65536), default=1, metavar="N", help="(1)")
+    p.add_argument(
+        "--trials",
+        type=whole(20, 100000),
+        default=200,
+        metavar="N",
+        help="to draw (200)",
+    )
     p.add_argument("--max-time", type=seconds, metavar="S", help="seconds in all (120)")
-    p.add_argument("--inject", metavar="P%%", help="add a known cost, and look for it")
+    p.add_argument("--inject", metavar="P%", help="add a known cost, and look for it")
     p.add_argument("--quick", action="store_true", help="40 s")
-    p.add_argument("--seed", type=whole(0, 2**32 - 1), metavar="N")
+    p.add_argument(
+        "--seed", type=whole(0, 2**32 - 1), metavar="N", help="the same trials again"
+    )
     p.add_argument("--out", type=Path, metavar="DIR", help="the results folder")
-    p.add_argument("-q", "--quiet", action="store_true")
+    p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.set_defaults(call=calibrated)
 
 
@@ -289,11 +331,13 @@ def add_doctor(commands: Any) -> None:
     p = commands.add_parser(
         "doctor",
         help="is this host fit to measure on?",
+        description="Looks, and says what to change; changes nothing without --fix.\n"
+        "Status 0: fit; 1: something would spoil what is measured.",
         epilog="examples:\n  ./run.py doctor\n"
         "  ./run.py doctor --fix -- ./run.py sweep --quick\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("--json", action="store_true")
+    p.add_argument("--json", action="store_true", help="the checks as JSON")
     p.add_argument(
         "--fix",
         action="store_true",
@@ -301,7 +345,7 @@ def add_doctor(commands: Any) -> None:
         "put it back",
     )
     p.add_argument("--plan", type=Path, metavar="FILE", help="is it for this plan?")
-    p.add_argument("command", nargs="*", metavar="COMMAND")
+    p.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
     p.set_defaults(call=diagnose)
 
 
@@ -319,17 +363,22 @@ def add_compare(commands: Any) -> None:
     p = commands.add_parser(
         "compare",
         help="result folders against each other, or variants inside one",
+        description="A table, and a verdict on each row. One folder: its variants\n"
+        "against a baseline. Two or more: the same variants across kernels, boots or\n"
+        "builds.",
         epilog="examples:\n  ./run.py compare results/before results/after\n"
         "  ./run.py compare results/x --baseline stock-6.12 --format markdown\n"
         "  ./run.py compare A B --fail-if-slower 1%\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("folder", nargs="+", metavar="DIR")
-    p.add_argument("--baseline", metavar="V", help="variant or folder compared with")
+    p.add_argument("folder", nargs="+", metavar="DIR", help="of a sweep")
+    p.add_argument("--baseline", metavar="V", help="what others are compared with")
     p.add_argument(
         "--format", default="text", metavar="F", help=", ".join(compare.FORMATS)
     )
-    p.add_argument("--fail-if-slower", metavar="P%%", help="1 when slower by more")
+    p.add_argument(
+        "--fail-if-slower", metavar="P%", help="status 1 when slower by more"
+    )
     p.set_defaults(call=compared)
 
 
@@ -351,13 +400,14 @@ def add_report(commands: Any) -> None:
     p = commands.add_parser(
         "report",
         help="one HTML file: verdicts, figures, tables, raw numbers, commands",
-        description="Two folders or more are compared, too.",
+        description="Opens in any browser, asks no network. Two folders or more are\n"
+        "compared, too.",
         epilog="examples:\n  ./run.py report results/x\n"
         "  ./run.py report results/before results/after --out both.html\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("folder", nargs="+", type=Path, metavar="DIR")
-    p.add_argument("--out", type=Path, metavar="FILE", help="DIR/report.html")
+    p.add_argument("folder", nargs="+", type=Path, metavar="DIR", help="of a sweep")
+    p.add_argument("--out", type=Path, metavar="FILE", help="(DIR/report.html)")
     p.set_defaults(call=lambda a: report.report(a.folder, a.out))
 
 
@@ -376,13 +426,19 @@ def add_topo(commands: Any) -> None:
         "topo",
         help="where each task goes on this machine, or on another",
         description="Obeys HWLOC_XMLFILE and HWLOC_SYNTHETIC.",
-        epilog="example:\n  HWLOC_SYNTHETIC='pack:2 [numa] l3:1 core:56 pu:2' \\\n"
+        epilog="examples:\n  ./run.py topo\n  ./run.py topo --place smt --tasks 2\n"
+        "  HWLOC_SYNTHETIC='pack:2 [numa] l3:1 core:56 pu:2' \\\n"
         "      ./run.py topo --place scatter --tasks 32\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("--place", default="compact", metavar="P")
-    p.add_argument("--tasks", type=whole(1, 65536), metavar="N", help="all PUs")
-    p.add_argument("--oversubscribe", action="store_true")
+    p.add_argument(
+        "--place",
+        default="compact",
+        metavar="P",
+        help="compact, cores, smt, scatter, ..",
+    )
+    p.add_argument("--tasks", type=whole(1, 65536), metavar="N", help="(all PUs)")
+    p.add_argument("--oversubscribe", action="store_true", help="more tasks than PUs")
     p.set_defaults(call=show_topo)
 
 
@@ -400,7 +456,12 @@ def show_topo(args: argparse.Namespace) -> int:
 
 def add_hold(commands: Any) -> None:
     """`hold capture` and its flags."""
-    p = commands.add_parser("hold", help="the descriptors of a live process")
+    p = commands.add_parser(
+        "hold",
+        help="the descriptors of a live process",
+        epilog="example:\n  ./run.py hold capture 1234 --out server.fds\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     deeds = p.add_subparsers(metavar="capture", required=True)
     p = deeds.add_parser(
         "capture",
@@ -409,8 +470,10 @@ def add_hold(commands: Any) -> None:
         "  ./run.py sweep --hold none,file:server.fds\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("pid", type=whole(1, 2**31 - 1), metavar="PID")
-    p.add_argument("--out", type=Path, metavar="FILE", help="stdout")
+    p.add_argument(
+        "pid", type=whole(1, 2**31 - 1), metavar="PID", help="of the process"
+    )
+    p.add_argument("--out", type=Path, metavar="FILE", help="(stdout)")
     p.set_defaults(call=lambda a: hold.capture(a.pid, a.out))
 
 
@@ -418,8 +481,8 @@ def parser() -> Parser:
     """The whole command line."""
     top = Parser(
         prog="run.py",
-        description=ABOUT,
-        epilog=EXAMPLES,
+        description=ABOUT + "\n" + EXAMPLES,
+        epilog=STATUS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
@@ -432,8 +495,13 @@ def parser() -> Parser:
     add_doctor(commands)
     kernel.add_parser(commands, lambda words: main(["sweep", *words]))
     add_hold(commands)
-    p = commands.add_parser("list", help="workloads, variants, switches, presets")
-    p.add_argument("--json", action="store_true")
+    p = commands.add_parser(
+        "list",
+        help="workloads, variants, switches, presets",
+        epilog="examples:\n  ./run.py list\n  ./run.py list --json | jq .presets\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument("--json", action="store_true", help="for programs")
     p.set_defaults(call=listing)
     return top
 

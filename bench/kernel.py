@@ -89,8 +89,9 @@ example:
   sudo ./run.py kernel unload
 """
 PATCH = """\
-Put the switch into a kernel tree of your own: fs/file.c is changed, the original
-is kept as fs/file.c.orig. A tree that is not understood is left as it is.
+Put the switch into a kernel tree of your own: fs/file.c is changed, the
+original is kept as fs/file.c.orig. A tree that is not understood is left as it
+is.
 
 examples:
   ./run.py kernel patch ~/src/linux            then build and boot it as usual
