@@ -265,12 +265,12 @@ def add_reproduce(commands: Any) -> None:
         "  ./run.py reproduce --all --quick --format markdown\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("case", nargs="*", metavar="CASE")
+    p.add_argument("case", nargs="*", metavar="CASE", help="its name, or more")
     p.add_argument("--all", action="store_true", help="every case")
     p.add_argument("--quick", action="store_true", help="all in under six minutes")
     p.add_argument("--out", type=Path, metavar="DIR", help="keep the results there")
     p.add_argument("--format", choices=("text", "markdown", "json"), default="text")
-    p.add_argument("-q", "--quiet", action="store_true")
+    p.add_argument("-q", "--quiet", action="store_true", help="no progress")
     p.set_defaults(
         call=lambda a: reproduce.run(a.case, a.all, a.quick, a.out, a.format, a.quiet)
     )

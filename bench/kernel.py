@@ -68,7 +68,8 @@ examples:
   ./run.py kernel sweep --cpus 16 --sockets 2 -- --dry-run
 
 KVM is used where a probe shows that it works. Without it the guest is emulated:
-placement, tables and instructions are real, times are not, and all output says so.
+placement, tables and instructions are real, times are not, and all output says
+so.
 """
 LOAD = """\
 Put the switch into the running kernel as a livepatch, without a reboot: for
@@ -176,7 +177,7 @@ def add_parser(
     p.set_defaults(call=run_unload)
 
     p = command("patch", PATCH)
-    p.add_argument("tree", type=Path, metavar="DIR")
+    p.add_argument("tree", type=Path, metavar="DIR", help="of the kernel's source")
     p.add_argument("--flavour", choices=kernel_transform.FLAVOURS, default="pointer")
     what = p.add_mutually_exclusive_group()
     what.add_argument("--undo", action="store_true", help="take the switch out")
