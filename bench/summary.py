@@ -321,7 +321,8 @@ def table(group: Cell, results: list[CellResult]) -> str:
     lines = [
         title,
         f"placement {group.place}, table of {slots} slots, "
-        f"{'..'.join(str(r) for r in dict.fromkeys((runs[0], runs[-1])))} runs",
+        f"{'..'.join(str(r) for r in dict.fromkeys((runs[0], runs[-1])))} "
+        f"run{'s' if runs != [1] else ''}",
     ]
     names = list(done[0].variants)
     base = done[0].baseline
@@ -439,8 +440,9 @@ def comparisons(results: list[CellResult]) -> str:
     excluding = sum(ratio.excludes(1) for ratio in made)
     chance = stats.expected_false(len(made))
     text = (
-        f"{len(made)} comparisons; {excluding} intervals exclude 1, about "
-        f"{chance:.1f} would by chance alone."
+        f"{len(made)} comparison{'s' if len(made) != 1 else ''}; "
+        f"{excluding} interval{'s exclude' if excluding != 1 else ' excludes'} 1, "
+        f"about {chance:.1f} would by chance alone."
     )
     called = Counter(
         j.verdict.word

@@ -112,7 +112,7 @@ def test_the_summary_reads_in_80_columns() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert "faster" in text and "x1.499" in text and "baseline" in text
     assert "Not measured\n- open-close" in text
-    assert "1 comparisons" in text
+    assert "1 comparison; 1 interval excludes 1" in text
 
 
 def test_many_variants_wrap_with_the_baseline_repeated() -> None:
