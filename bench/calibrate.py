@@ -281,15 +281,17 @@ class Calibrate:
         print(text, end="", flush=True)
         if not self.quiet:
             print(f"Results in {out}", flush=True)
-        self.draw(out, trials, injected)
+        self.draw(out, trials, injected, f"{whole.hostname}, kernel {whole.release}")
         return DONE
 
-    def draw(self, out: Path, trials: Trials, injected: Trials | None) -> None:
+    def draw(
+        self, out: Path, trials: Trials, injected: Trials | None, where: str
+    ) -> None:
         """figures/power, the data beside it."""
         (out / "figures").mkdir(exist_ok=True)
         names = " against ".join(self.variants)
         subtitle = (
-            f"{names}; {self.trials} trials a point, resampled from "
+            f"{where}; {names}; {self.trials} trials a point, resampled from "
             f"{trials.pool.size} runs"
         )
         titles = plot.Titles(f"What is found here: {self.cell}", subtitle)
