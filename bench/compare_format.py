@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench import stats
-from bench.compare_rows import Comparison, Measured, Report, cell_name
+from bench.compare_rows import Comparison, Measured, Report, cell_name, hold_of
 from bench.host import Difference, caution
 
 WIDTH = 80
@@ -302,7 +302,7 @@ def _testcase(report: Report, item: Comparison) -> list[tuple[str, str]]:
         "backend": cell["backend"],
         "compiler": f"gcc-{(host.get('versions') or {}).get('gcc') or 'unknown'}",
         "cpufreq_governor": (host.get("frequency") or {}).get("governor") or "unknown",
-        "hold": cell["hold"],
+        "hold": hold_of(cell),
         "mode": {"threads": "thread", "processes": "process"}.get(
             cell["mode"], cell["mode"]
         ),
@@ -421,6 +421,8 @@ def lkp_stats(report: Report) -> str:
         words += [f"{k}={v}" for k, v in sorted(cell.get("options", {}).items())]
         words += [cell["backend"], cell["hold"], cell["place"], cell["mode"]]
         words += [str(cell["tasks"])]
+        if cell.get("hold_top"):
+            words.append(f"below={cell['hold_top']}")
         if cell.get("table_size"):
             words.append(f"table={cell['table_size']}")
         base, other = _labels(item)

@@ -17,6 +17,7 @@ from typing import Any
 from bench import counters, stats, store
 from bench.counters import PerOp
 from bench.host import Difference, differences, load_host
+from bench.plan import held
 from bench.problem import ANSWER_NO, COULD_NOT, DONE, INCONCLUSIVE, USAGE, Problem
 
 Cell = Mapping[str, Any]
@@ -117,6 +118,11 @@ def read_folder(path: str) -> Folder:
     at = Path(path)
     rows = [row for row in store.load(at) if row.get("type") == "run"]
     return Folder(at.resolve().name, rows, load_host(at / "host.json"))
+
+
+def hold_of(cell: Cell) -> str:
+    """A cell's hold in words."""
+    return held(cell["hold"], cell.get("hold_top", 0))
 
 
 def cell_name(cell: Cell) -> str:

@@ -75,8 +75,8 @@ def command(cell: Cell, variants: list[str], plan: Plan, seed: int) -> list[str]
         words += ["--table-size", str(cell.table_size)]
     if cell.backend == "model" and plan.lock != "queued":
         words += ["--lock", plan.lock]
-    if cell.hold.startswith(("every:", "random:")):
-        words += ["--hold-top", str(plan.hold_top)]
+    if cell.hold_top:
+        words += ["--hold-top", str(cell.hold_top)]
     if plan.core_kind:
         words += ["--core-kind", plan.core_kind]
     if plan.table_node >= 0:

@@ -51,7 +51,7 @@ class Place:
 
 def section(cell: Cell) -> Cell:
     """What the cells that stand together in a report have in common."""
-    return replace(cell, hold="", tasks=0, table_size=0)
+    return replace(cell, hold="", hold_top=0, tasks=0, table_size=0)
 
 
 def family(cell: Cell) -> Cell:
@@ -69,7 +69,7 @@ def unit(cell: Cell) -> str:
 def words(cell: Cell) -> list[str]:
     """What is said of a cell, or of what several have in common, in order."""
     size = [f"{cell.table_size} slots"] if cell.table_size else []
-    hold = [f"hold {cell.hold}"] if cell.hold else []
+    hold = [f"hold {cell.held}"] if cell.hold else []
     return [
         *(cell.name(), cell.backend, *hold, unit(cell) if cell.tasks else cell.mode),
         *(f"placement {cell.place}", *size),
@@ -228,7 +228,7 @@ class Finder:
                 draw = self.lines(
                     f"{kind}-vs-tasks", head, placed, series, self.marks(placed)
                 )
-                caption = f"hold {group.hold}: {what} {along}"
+                caption = f"hold {group.held}: {what} {along}"
                 self.add(kind, head, caption, first, draw)
 
     def against_hold(self) -> None:
@@ -255,7 +255,7 @@ class Finder:
         """Who wins where, of at least two tasks, holds and variants."""
         for across, cells in self.gathered(self.across).items():
             fit = [r for r in cells if len(in_map(r)) > 1]
-            holds, tasks = {r.cell.hold for r in fit}, {r.cell.tasks for r in fit}
+            holds, tasks = {r.cell.held for r in fit}, {r.cell.tasks for r in fit}
             if min(len(holds), len(tasks)) > 1:
                 caption = "the fastest variant by tasks and hold, and by how much"
                 draw = partial(self.draw_map, across, fit)

@@ -20,6 +20,11 @@ CASE_WINDOW_MS = 100  # of test cases, whose operations may be long
 CONFIG = Path(__file__).resolve().parent.parent / "config"
 
 
+def held(hold: str, top: int) -> str:
+    """A hold in words: "every:3 below 1024"; top is 0 where the word says it all."""
+    return f"{hold} below {top}" if top else hold
+
+
 @dataclass(frozen=True)
 class Cell:
     """One workload x backend x hold x placement x mode x number of tasks."""
@@ -33,6 +38,7 @@ class Cell:
     options: tuple[tuple[str, str], ...] = ()
     table_size: int = 0  # slots; 0: what the driver finds to fit
     source: str = ""  # a user's own file: its flag, a colon, its content's hash
+    hold_top: int = 0  # where every:K and random:P end; 0: the hold has its own end
 
     def as_dict(self) -> dict[str, Any]:
         """As it stands in results.jsonl."""
@@ -69,12 +75,17 @@ class Cell:
         source = [f"({self.source})"] if self.source else []
         return " ".join([self.workload, *source, *flags])
 
+    @property
+    def held(self) -> str:
+        """The hold, with its end where that is not in the word."""
+        return held(self.hold, self.hold_top)
+
     def __str__(self) -> str:
         one = {"threads": "thread", "processes": "process"}
         unit = self.mode if self.tasks != 1 else one[self.mode]
         size = f", {self.table_size} slots" if self.table_size else ""
         return (
-            f"{self.name()}, {self.backend}, hold {self.hold}, "
+            f"{self.name()}, {self.backend}, hold {self.held}, "
             f"{self.tasks} {unit}, {self.place}{size}"
         )
 
@@ -225,17 +236,24 @@ def cell_options(plan: Plan, workload: str) -> list[tuple[tuple[str, str], ...]]
     return [tuple(sorted(c)) for c in itertools.product(*lists)]
 
 
-def hold_top(hold: str, top: int = 1024) -> int:
+def takes_top(hold: str) -> bool:
+    """Whether --hold-top is the hold's end."""
+    return hold.startswith(("every:", "random:"))
+
+
+def hold_end(hold: str, top: int = 1024) -> int:
     """The descriptors below this one may be held; 0 where only the driver knows.
 
-    @top is --hold-top.  A live process is the driver's to look at.
+    @top is --hold-top.  A live process counts as it is now.
     """
     if hold == "none":
         return 3
-    if hold.startswith(("every:", "random:")):
+    if takes_top(hold):
         return top
     if hold.startswith("file:"):
         return holds.top_of(Path(hold.removeprefix("file:")))
+    if hold.startswith("pid:"):
+        return holds.top_now(hold.removeprefix("pid:"))
     match = re.fullmatch(r"low:(\d+)", hold)
     return int(match.group(1)) if match else 0
 
@@ -247,8 +265,8 @@ def common_slots(hold: str, mode: str, most_tasks: int, top: int = 1024) -> int:
     64 clear, a source a task; processes have a table each.
     """
     tasks = most_tasks if mode == "threads" else 1
-    top = hold_top(hold, top)
-    return 1 << (top + 3 * tasks + 64 - 1).bit_length() if top else 0
+    end = hold_end(hold, top)
+    return 1 << (end + 3 * tasks + 64 - 1).bit_length() if end else 0
 
 
 def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> list[Cell]:
@@ -280,6 +298,7 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
             hold = about["hold"]  # the one it has a meaning with
         if not size and not (about["empty_table"] or about.get("sized_by_options")):
             size = common_slots(hold, mode, max(counts), plan.hold_top)
+        top = plan.hold_top if takes_top(hold) else 0
         if about["empty_table"] and hold != "none" and "none" in plan.hold:
             continue
         if about["processes_only"] and mode == "threads":
@@ -290,7 +309,7 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
             for tasks in counts:
                 cell = Cell(
                     *(workload, backend, hold, place, mode, tasks, options, size),
-                    source,
+                    *(source, top),
                 )
                 if plan.quick and mode == "processes" and tasks == 1:
                     if "threads" in plan.mode and not about["processes_only"]:

@@ -21,7 +21,14 @@ from markupsafe import Markup
 
 from bench import stats, store, summary
 from bench.compare_format import rate_text
-from bench.compare_rows import Comparison, Folder, Report, cell_name, make_report
+from bench.compare_rows import (
+    Comparison,
+    Folder,
+    Report,
+    cell_name,
+    hold_of,
+    make_report,
+)
 from bench.figures import find, section
 from bench.host import caution, load_host
 from bench.plan import Cell
@@ -110,7 +117,7 @@ class Section:
         lines: dict[tuple[str, str], dict[int, stats.Verdict]] = {}
         for row in self.rows:
             if not row.role and row.judged.verdict:
-                line = lines.setdefault((row.variant, row.cell.hold), {})
+                line = lines.setdefault((row.variant, row.cell.held), {})
                 line[row.cell.tasks] = row.judged.verdict
         return Matrix(
             title(self.group),
@@ -288,7 +295,7 @@ def matrices(report: Report) -> list[Matrix]:
             head = f"{name}: {side} against {item.base.side}"
             found[name, side] = Matrix(head, "table", "", [], {})
         matrix = found[name, side]
-        matrix.lines.setdefault((item.other.variant, cell.hold), {})[
+        matrix.lines.setdefault((item.other.variant, cell.held), {})[
             cell.tasks
         ] = item.verdict
         if cell.tasks not in matrix.tasks:
@@ -344,7 +351,7 @@ def choices(shown: Sequence[Shown]) -> dict[str, list[Any]]:
     rows = [row for s in shown for section in s.sections for row in section.rows]
     return {
         "variant": list(dict.fromkeys(row.variant for row in rows)),
-        "hold": list(dict.fromkeys(row.cell.hold for row in rows)),
+        "hold": list(dict.fromkeys(row.cell.held for row in rows)),
         "tasks": sorted({row.cell.tasks for row in rows}),
     }
 
@@ -369,6 +376,7 @@ def render(shown: Sequence[Shown]) -> str:
         title=title,
         describe=stats.describe,
         cell=cell_name,
+        hold=hold_of,
         flat=flat,
         caution=caution,
     )

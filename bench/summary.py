@@ -315,7 +315,7 @@ def table(group: Cell, results: list[CellResult]) -> str:
     """The table of one workload and hold: tasks down, variants across."""
     done = [r for r in results if r.variants]
     sizes = sorted({r.fdsize for r in done})
-    title = f"{group.name()} | {group.backend} | hold {group.hold} | {group.mode}"
+    title = f"{group.name()} | {group.backend} | hold {group.held} | {group.mode}"
     slots = ", ".join(str(s) for s in sizes)
     runs = sorted({r.runs for r in done})
     lines = [

@@ -13,7 +13,7 @@ import pytest
 from conftest import BUILD, ROOT, Run
 
 from bench.hold import top_of
-from bench.plan import common_slots, hold_top
+from bench.plan import common_slots, hold_end
 from bench.store import load
 
 SHORT = ("--windows", "2", "--window-ms", "2")
@@ -154,7 +154,7 @@ def test_capture(run_py: Run, fdscale: Run, sleeper: int, tmp_path: Path) -> Non
     numbers = [line for line in out.read_text().splitlines() if line[0] != "#"]
     assert tuple(map(int, numbers)) == HELD
     assert run_py("hold", "capture", str(sleeper)).stdout == out.read_text()
-    assert top_of(out) == hold_top(f"file:{out}") == max(HELD) + 1
+    assert top_of(out) == hold_end(f"file:{out}") == max(HELD) + 1
     done = fdscale("run", "dup-close", "--json", *SHORT, "--hold", f"file:{out}")
     assert started(done)["hold_top"] == max(HELD) + 1
 
@@ -201,11 +201,15 @@ def test_another_users_process(door: str, tmp_path: Path) -> None:
 
 def test_sizes_are_common_to_a_curve(tmp_path: Path) -> None:
     """As the driver's rule has it, from the pattern's end."""
-    assert hold_top("every:4", 500) == hold_top("random:0.1", 500) == 500
+    assert hold_end("every:4", 500) == hold_end("random:0.1", 500) == 500
     assert common_slots("every:4", "threads", 1, 189) == 256
     assert common_slots("every:4", "threads", 1, 190) == 512
-    assert hold_top(f"file:{tmp_path}/none") == 0
-    assert hold_top("pid:1") == 0
+    assert hold_end(f"file:{tmp_path}/none") == 0
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as live:
+        most = max(map(int, os.listdir(f"/proc/{live.pid}/fd")))
+        assert hold_end(f"pid:{live.pid}") == most + 1
+        live.kill()
+    assert hold_end(f"pid:{live.pid}") == hold_end("pid:x") == 0
 
 
 def test_sweep_with_holes(run_py: Run, tmp_path: Path) -> None:

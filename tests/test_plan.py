@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Plans: what they expand to, and how wrong ones are named."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.drive import command
 from bench.plan import (
     Cell,
     Plan,
@@ -257,3 +259,27 @@ def test_a_table_sized_by_options_is_left_to_the_driver() -> None:
     plan = Plan(workload=["burst"], backend=["model"], hold=["none"], tasks=[1, 2])
     cells = expand(plan, ICE_LAKE, LISTING | {"workloads": [facts]})
     assert {c.table_size for c in cells} == {0}
+
+
+def test_the_end_of_a_hold_is_part_of_a_cell() -> None:
+    """Two --hold-top are two cells, said so; a hold with an end of its own has none."""
+    plan = Plan(workload=["dup-close"], backend=["model"], mode=["threads"], tasks=[1])
+    plan.hold = ["low:64", "every:3"]
+    plain, short = expand(plan, ICE_LAKE, LISTING)
+    plan.hold_top = 2048
+    same, longer = expand(plan, ICE_LAKE, LISTING)
+    assert plain == same and plain.hold_top == 0
+    assert short != longer and short.group() != longer.group()
+    assert "hold every:3 below 2048," in str(longer)
+    assert Cell.from_dict(longer.as_dict()) == longer
+    words = command(longer, ["two-level"], Plan(), 1)
+    assert words[words.index("--hold-top") + 1] == "2048"
+    assert "--hold-top" not in command(plain, ["two-level"], plan, 1)
+
+
+def test_a_live_processes_table_is_common_to_a_curve() -> None:
+    """As large for one task as for many."""
+    plan = Plan(workload=["dup-close"], backend=["model"], mode=["threads"])
+    plan.hold, plan.tasks = [f"pid:{os.getpid()}"], [1, 100]
+    (size,) = {c.table_size for c in expand(plan, ICE_LAKE, LISTING)}
+    assert size >= 512
