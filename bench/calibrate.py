@@ -220,7 +220,7 @@ class Calibrate:
                     record["type"] = "injected"
                 store.add(record)
                 progress.total += 1
-                if drive.is_refusal(record):
+                if drive.is_hopeless(record):
                     raise Problem(record["error"]["status"], record["error"]["text"])
                 if record["error"]:
                     self.failed.append(record["error"]["text"])
@@ -257,7 +257,8 @@ class Calibrate:
         """./run.py calibrate; the exit status."""
         store = Store(out)
         needs = doctor.needs_of([self.cell], self.plan.hold_top)
-        host = doctor.record(Root(), needs)
+        preset = drive.ask("list")["kernel"]
+        host = doctor.record(Root(), needs, preset, drive.build_id())
         try:
             write_whole(out / "host.json", json.dumps(host, indent=1) + "\n")
             pools = self.measure(store)

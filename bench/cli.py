@@ -202,7 +202,9 @@ def check_choice(flag: str, given: list[str], known: tuple[str, ...]) -> None:
 
 def plan_from(args: argparse.Namespace) -> Plan:
     """The plan file, then the flags over it."""
-    plan = load_plan(args.plan) if args.plan else Plan()
+    plan = Plan()
+    if args.plan:
+        plan = load_plan(args.plan, drive.ask("list")["workloads"])
     for key in (
         *("workload", "backend", "variant", "baseline", "hold", "place", "mode"),
         *(
@@ -241,16 +243,38 @@ def plan_from(args: argparse.Namespace) -> Plan:
     return plan.quicken() if args.quick else plan
 
 
+# What can be said anew of a sweep that is resumed: its plan says the rest.
+WITH_RESUME = {"call", "resume", "max_time", "dry_run", "json", "quiet", "verbose"}
+
+
+def check_resume(args: argparse.Namespace) -> None:
+    """Raises Problem(USAGE) where --resume is given with what it would not obey."""
+    given = [
+        "--" + key.replace("_", "-")
+        for key, value in vars(args).items()
+        if key not in WITH_RESUME and value is not None and value is not False
+    ]
+    if given:
+        raise Problem(
+            USAGE,
+            f"--resume goes on with the plan in {args.resume}: leave out "
+            f"{' '.join(given)}; only --max-time and --dry-run go with it",
+        )
+
+
 def sweep(args: argparse.Namespace) -> int:
     """./run.py sweep."""
     if args.resume:
-        work = resumed(args.resume, args.quiet, args.verbose)
-        return work.run(args.resume, args.json, True, args.compat)
-    work = Sweep(plan_from(args), args.quiet, args.verbose)
+        check_resume(args)
+        work = resumed(args.resume, args.quiet, args.verbose, args.max_time)
+    else:
+        work = Sweep(plan_from(args), args.quiet, args.verbose)
     if args.dry_run:
         text, status = work.dry_run(args.json)
         print(text)
         return status
+    if args.resume:
+        return work.run(args.resume, args.json, True, args.compat)
     out = args.out or Path("results") / time.strftime("%Y%m%d-%H%M%S")
     return work.run(out, args.json, False, args.compat)
 

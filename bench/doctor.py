@@ -18,7 +18,7 @@ from bench import checks_cpu, checks_kernel, checks_limits
 from bench.check import FATAL, OK, UNKNOWN, WARN, AnyCheck, Check, Needs, Setting
 from bench.fix import fixed, held, restore_stale
 from bench.host import read_host
-from bench.plan import Cell, hold_top
+from bench.plan import Cell, hold_end
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.root import Root
 
@@ -52,7 +52,7 @@ def needs_of(cells: Iterable[Cell], top: int) -> Needs:
         tables = cell.tasks if cell.mode == "processes" else 1
         tasks = max(tasks, cell.tasks)
         if cell.backend == "kernel":
-            each = hold_top(cell.hold, top) + 3 * cell.tasks // tables + 64
+            each = hold_end(cell.hold, top) + 3 * cell.tasks // tables + 64
             nofile, files = max(nofile, each), max(files, each * tables)
     return Needs(tasks, nofile, files, tmpdir=Path(tempfile.gettempdir()))
 
@@ -62,9 +62,11 @@ def findings(root: Root, needs: Needs) -> dict[str, Any]:
     return {**as_json(run_checks(root, needs)), "fixed": held(root)}
 
 
-def record(root: Root, needs: Needs) -> dict[str, Any]:
+def record(
+    root: Root, needs: Needs, preset: str = "unknown", driver: str | None = None
+) -> dict[str, Any]:
     """host.json: the host, and what the doctor finds."""
-    return {**read_host(root.prefix), **findings(root, needs)}
+    return {**read_host(root.prefix, preset, driver), **findings(root, needs)}
 
 
 def taints(host: Mapping[str, Any]) -> str:

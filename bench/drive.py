@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,9 +19,14 @@ from bench.disturbance import disturbed, snapshot
 from bench.plan import Cell, Plan
 from bench.problem import ANSWER_NO, COULD_NOT, INTERRUPTED, USAGE, Problem
 from bench.root import Root
+from bench.scratch import Scratch
 
 DRIVER = Path(__file__).resolve().parent.parent / "build" / "fdscale"
 GRACE = 5.0  # seconds that a driver told to stop has to clean up
+# Seconds until a driver counts as hung, over those that its run was planned for: a
+# window may be done again eight times, and other hosts are slower than estimate.py's.
+LATE = 60.0
+LATE_TIMES = 10.0
 
 
 def driver_path() -> Path:
@@ -31,6 +35,11 @@ def driver_path() -> Path:
     if not os.access(path, os.X_OK):
         raise Problem(COULD_NOT, f"{path} is not built: run make")
     return path
+
+
+def build_id() -> str:
+    """What tells one build of the driver from another."""
+    return hashlib.sha256(driver_path().read_bytes()).hexdigest()[:16]
 
 
 def ask(*words: str) -> dict[str, Any]:
@@ -97,12 +106,13 @@ class Driver:
         under: Sequence[str] = (),
         program: Path | None = None,
     ) -> None:
-        self.folder = tempfile.mkdtemp(prefix="fdscale-run-")
+        self.hung = False
+        self.scratch = Scratch()
         # A group of its own: the terminal's Ctrl-C reaches the runner only,
         # which then stops the driver in its own time.
         self.process = subprocess.Popen(
             [*under, str(program or driver_path()), *words, "--json"]
-            + ["--tmpdir", self.folder],
+            + ["--tmpdir", str(self.scratch.path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -110,12 +120,16 @@ class Driver:
             process_group=0,
         )
 
-    def finish(self) -> tuple[str, str]:
-        """All it printed; the driver is gone afterwards, whatever happens."""
+    def finish(self, limit: float | None = None) -> tuple[str, str]:
+        """All it printed within so many seconds; the driver is gone afterwards,
+        whatever happens."""
         try:
-            return self.process.communicate()
+            return self.process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            self.hung = True
         finally:
             self.stop()
+        return self.process.communicate()
 
     def stop(self) -> None:
         """Ask, wait, insist; then drop the folder."""
@@ -126,7 +140,7 @@ class Driver:
             except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.scratch.drop()
 
 
 def check(
@@ -207,6 +221,23 @@ def idle(windows: list[dict[str, Any]]) -> dict[str, Any] | None:
     }
 
 
+def hang(planned: float, limit: float) -> dict[str, Any]:
+    """A driver that did not come back has no number, and no second try."""
+    text = (
+        f"the driver had not ended after {limit:.0f} s, planned were {planned:.1f} s: "
+        "killed; the host is stopped or far too busy, or the workload hangs"
+    )
+    return {
+        "syscall": None,
+        "errno": None,
+        "remedy": "run its command line by hand, see where it waits",
+        "killed": True,
+        "hung": True,
+        "status": COULD_NOT,
+        "text": text,
+    }
+
+
 def run_cell(
     cell: Cell,
     variants: list[str],
@@ -217,12 +248,13 @@ def run_cell(
     inject: float = 0.0,
     under: Sequence[str] = (),
     program: Path | None = None,
+    planned: float | None = None,
 ) -> dict[str, Any]:
     """One run: the record that results.jsonl keeps.
 
     inject is a cost added to the clones among the variants, as a fraction; under is
     a program with its words that runs the driver; program is the driver, of a user's
-    own file.
+    own file; planned the seconds that the run should take, None where nobody knows.
 
     A driver that fails gives a record with `error` and no windows: no number
     comes from a broken run.  Ctrl-C passes through, with the driver stopped.
@@ -237,15 +269,18 @@ def run_cell(
     start = time.monotonic()
     before = snapshot(Root())
     driver = Driver(words, under, program)
-    stdout, stderr = driver.finish()
+    limit = None if planned is None else LATE + LATE_TIMES * planned
+    stdout, stderr = driver.finish(limit)
     after = snapshot(Root())
     status = driver.process.returncode
     events = read_events(stdout)
-    if status == INTERRUPTED:
+    if status == INTERRUPTED and not driver.hung:
         raise KeyboardInterrupt
     setup = [e for e in events if e["event"] == "setup"]
     windows = [e for e in events if e["event"] == "window"]
     error = failure(events, stderr, status) if status else idle(windows)
+    if driver.hung and planned is not None and limit is not None:
+        error = hang(planned, limit)
     end = [e for e in events if e["event"] == "end"]
     return {
         "schema": 1,
@@ -265,9 +300,11 @@ def run_cell(
     }
 
 
-def is_refusal(record: dict[str, Any]) -> bool:
-    """Refused before it started: more runs would say the same."""
+def is_hopeless(record: dict[str, Any]) -> bool:
+    """Refused before it started, or hung: more runs would say the same."""
     error = record["error"]
+    if error and error.get("hung"):
+        return True
     if not error or record["setup"] is not None:
         return False
     return error["status"] in (USAGE, COULD_NOT) and not error.get("killed")

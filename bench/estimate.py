@@ -51,8 +51,8 @@ class Estimate:
     figures: float
 
 
-def estimate(plan: Plan, cells: list[Cell], listing: dict[str, Any]) -> Estimate:
-    """For the cells that would start.  --max-time is filled, then it binds.
+def estimate(plan: Plan, runs: dict[Cell, int], listing: dict[str, Any]) -> Estimate:
+    """For the runs that each cell would have.  --max-time is filled, then it binds.
 
     A host that is busy, or slower than the one the constants are from, takes
     longer without --max-time, and makes fewer runs with it.
@@ -60,17 +60,17 @@ def estimate(plan: Plan, cells: list[Cell], listing: dict[str, Any]) -> Estimate
     fixed = {w["name"] for w in listing["workloads"] if w["fixed_work"]}
     shortest = plain = 0.0
     drawn: set[tuple[Cell, str]] = set()
-    for cell in cells:
+    for cell, number in runs.items():
         variants = len(variants_for(cell, plan, listing))
         least = least_run(cell, variants, plan, cell.workload in fixed)
-        shortest += least
-        plain += max(least, PLAIN_RUN)
+        shortest += number * least
+        plain += number * max(least, PLAIN_RUN)
         kinds = ("rate", "ratio") if variants > 1 else ("rate",)
         drawn |= {(cell.group(), kind) for kind in kinds}
-    runs = fit = len(cells) * plan.runs
-    measuring = plan.runs * plain
-    if plan.max_time:
+    wanted = fit = sum(runs.values())
+    measuring = plain
+    if plan.max_time and runs:
         measuring = plan.max_time
-        if plan.runs * shortest > plan.max_time:
-            fit = max(1, int(runs * plan.max_time / (plan.runs * shortest)))
-    return Estimate(runs, fit, measuring if cells else 0.0, len(drawn) * FIGURE)
+        if shortest > plan.max_time:
+            fit = max(1, int(wanted * plan.max_time / shortest))
+    return Estimate(wanted, fit, measuring, len(drawn) * FIGURE)

@@ -5,6 +5,7 @@ The data file holds all that the picture shows, so that the script run by hand
 gives the same picture. Text is shown as it is, whatever is in it.
 """
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +17,7 @@ from bench.problem import COULD_NOT, Problem
 
 PLOTS = Path(__file__).resolve().parent.parent / "plots"
 WIDE = 620.0  # of the plot itself, in pixels
+SPACE = 1 << 20  # bytes: more than any picture
 SECONDS = 60  # that gnuplot may take; it takes a tenth of one
 
 FAR = 1e300  # stands for an interval without an end: gnuplot reads no infinity
@@ -162,11 +164,25 @@ def write(kind: str, base: Path, sheet: Sheet) -> list[Path]:
     return paths
 
 
-def run_gnuplot(kind: str, name: str, folder: Path) -> None:
-    """Draws figure.dat of a folder, with one call for both pictures."""
+def find_gnuplot() -> str:
+    """Its path; raises Problem(COULD_NOT)."""
     gnuplot = shutil.which("gnuplot")
     if gnuplot is None:
         raise Problem(COULD_NOT, "gnuplot is missing: install the package gnuplot-nox")
+    return gnuplot
+
+
+def try_space(folder: Path) -> None:
+    """Raises OSError where a full disk or quota may be why gnuplot said nothing."""
+    with open(folder / "space", "wb") as file:
+        file.write(bytes(SPACE))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def run_gnuplot(kind: str, name: str, folder: Path) -> None:
+    """Draws figure.dat of a folder, with one call for both pictures."""
+    gnuplot = find_gnuplot()
     script = str(PLOTS / f"{kind}.gp")
     command = [gnuplot, "--default-settings"]
     for ending in ("png", "svg"):
@@ -186,6 +202,7 @@ def run_gnuplot(kind: str, name: str, folder: Path) -> None:
         raise Problem(COULD_NOT, text) from error
     drawn = [folder / "figure.png", folder / "figure.svg"]
     if done.returncode or not all(p.is_file() and p.stat().st_size for p in drawn):
+        try_space(folder)
         said = [line.strip() for line in done.stderr.splitlines()]
         text = next((line for line in reversed(said) if line), "it said nothing")
         raise Problem(COULD_NOT, f"figure {name}: gnuplot failed: {text}")

@@ -101,10 +101,13 @@ def _joined(read: Callable[[Root], list[str] | None]) -> Callable[[Root], str | 
     return text
 
 
-def read_host(root: Path = Path("/"), preset: str = "unknown") -> dict[str, Any]:
+def read_host(
+    root: Path = Path("/"), preset: str = "unknown", driver: str | None = None
+) -> dict[str, Any]:
     """The machine below ROOT, in the shape of config/schema/host.json.
 
-    PRESET is the running kernel's, as the driver names it (drivers/harness/kernel.c).
+    PRESET is the running kernel's, as the driver names it (drivers/harness/kernel.c);
+    DRIVER tells the driver's build from others.
     """
     at = Root(root)
 
@@ -172,6 +175,7 @@ def read_host(root: Path = Path("/"), preset: str = "unknown") -> dict[str, Any]
         },
         "versions": {
             "fdscale": _fdscale(),
+            "driver": driver,
             "python": platform.python_version(),
             "gcc": _first_number(at.command("gcc", "-dumpfullversion")),
             "hwloc": _first_number(at.command("hwloc-info", "--version")),
@@ -182,11 +186,15 @@ def read_host(root: Path = Path("/"), preset: str = "unknown") -> dict[str, Any]
     }
 
 
-def measured_host(preset: str = "unknown") -> dict[str, Any]:
+def measured_host(preset: str = "unknown", driver: str | None = None) -> dict[str, Any]:
     """The machine that the driver runs on: this one, or the guest of `kernel sweep`
     ($FDSCALE_HOST, made by bench/kernel_session.py)."""
     given = os.environ.get("FDSCALE_HOST")
-    return load_host(Path(given)) if given else read_host(preset=preset)
+    if not given:
+        return read_host(preset=preset, driver=driver)
+    host = load_host(Path(given))
+    host["versions"]["driver"] = driver
+    return host
 
 
 def caution(host: Mapping[str, Any]) -> str:
@@ -267,6 +275,7 @@ DOUBTS = {
     "limits.seccomp": "a filter runs on every syscall",
     "limits.cpu_max": "a quota stops tasks during a window",
     "versions.fdscale": "another driver: code and measuring may differ",
+    "versions.driver": "another build of the driver: code lies elsewhere",
     "versions.gcc": "another compiler: forms equal in work may differ by 5%",
 }
 IGNORED = {"schema", "checks", "fixed"}

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import jsonschema
 
 from bench import hold as holds
+from bench import stats
 from bench.problem import USAGE, Problem
 
 CASE_WINDOW_MS = 100  # of test cases, whose operations may be long
@@ -123,6 +126,11 @@ class Plan:
     profile: bool = False  # one more run of each cell, under perf
     seed: int = 0
 
+    @property
+    def least_runs(self) -> int:
+        """Of a cell: --precision looks at none with fewer than STOP_FIRST."""
+        return max(self.runs, stats.STOP_FIRST) if self.precision else self.runs
+
     def bound(self) -> None:
         """--precision goes on until it is reached, or for ten minutes."""
         if self.precision and not self.max_time:
@@ -147,17 +155,69 @@ class Plan:
         return self
 
 
-def line_of(text: str, path: list[Any]) -> int:
-    """The line on which the last key of a schema error's path stands, or 1."""
-    keys = [str(k) for k in path if not isinstance(k, int)]
-    for number, line in enumerate(text.splitlines(), 1):
-        if keys and re.match(rf'\s*\[?"?{re.escape(keys[-1])}"?\s*[=\]]', line):
-            return number
-    return 1
+def line_of(text: str, keys: list[str]) -> int:
+    """The line on which the last of nested keys stands, or 1."""
+    at = 0
+    lines = text.splitlines()
+    for key in keys:
+        here = re.compile(rf"""(^|[\s.\[{{"'])({re.escape(key)})["']?\s*[=\].]""")
+        at = next((n for n in range(at, len(lines)) if here.search(lines[n])), at)
+    return at + 1
 
 
-def load_plan(path: Path) -> Plan:
-    """A plan from TOML, checked against config/schema/plan.json.
+Wrong = tuple[list[Any], str]  # the path to a value, and what is wrong with it
+
+
+def not_finite(data: Any, keys: list[Any]) -> Iterator[Wrong]:
+    """nan and inf are numbers in TOML, and no schema refuses them."""
+    if isinstance(data, float) and not math.isfinite(data):
+        yield keys, f"{data} is no number to plan with"
+    items = data.items() if isinstance(data, dict) else []
+    for key, value in items:
+        yield from not_finite(value, [*keys, key])
+
+
+def wrong_options(
+    options: dict[str, Any], workloads: list[dict[str, Any]]
+) -> Iterator[Wrong]:
+    """Options that no workload of that name has, and words that they don't take."""
+    known = {w["name"]: {o["name"]: o for o in w["options"]} for w in workloads}
+    for name, given in options.items():
+        if name not in known:
+            there = " ".join(sorted(known))
+            yield ["options", name], f"no workload '{name}'; there are: {there}"
+            continue
+        for key, words in given.items():
+            at = ["options", name, key]
+            if key not in known[name]:
+                there = " ".join(known[name]) or "none"
+                yield at, f"no option of {name}; it has: {there}"
+                continue
+            choices = known[name][key].get("choices")
+            bad = [w for w in words if choices and w not in choices.split()]
+            if bad:
+                yield at, f"'{bad[0]}' is not one of: {choices}"
+
+
+def wrong_in(
+    data: dict[str, Any], workloads: list[dict[str, Any]] | None
+) -> Iterator[Wrong]:
+    """All that is wrong with a plan."""
+    schema = json.loads((CONFIG / "schema" / "plan.json").read_text())
+    right = True
+    for error in jsonschema.Draft7Validator(schema).iter_errors(data):
+        keys = list(error.absolute_path)
+        unknown = re.search(r"'([^']+)' (?:was|were) unexpected", error.message)
+        yield keys + ([unknown.group(1)] if unknown else []), error.message
+        right = False
+    yield from not_finite(data, [])
+    if right and workloads is not None:
+        yield from wrong_options(data.get("options", {}), workloads)
+
+
+def load_plan(path: Path, workloads: list[dict[str, Any]] | None = None) -> Plan:
+    """A plan from TOML, checked against config/schema/plan.json and, where they are
+    given, the driver's workloads.
 
     Raises Problem(USAGE) naming the file, the line and the key.
     """
@@ -172,17 +232,10 @@ def load_plan(path: Path) -> Plan:
         raise Problem(USAGE, f"plan {path}: {e}") from None
     if not data:
         raise Problem(USAGE, f"plan {path}: empty; see config/*.toml for ready ones")
-    schema = json.loads((CONFIG / "schema" / "plan.json").read_text())
-    for error in jsonschema.Draft7Validator(schema).iter_errors(data):
-        keys = list(error.absolute_path)
-        unknown = re.search(r"'([^']+)' (?:was|were) unexpected", error.message)
-        if unknown:
-            keys.append(unknown.group(1))
-        where = ".".join(str(k) for k in keys if not isinstance(k, int)) or "plan"
-        raise Problem(
-            USAGE,
-            f"plan {path}: line {line_of(text, keys)}: {where}: {error.message}",
-        )
+    for path_, why in wrong_in(data, workloads):
+        keys = [str(k) for k in path_ if not isinstance(k, int)]
+        where = ".".join(keys) or "plan"
+        raise Problem(USAGE, f"plan {path}: line {line_of(text, keys)}: {where}: {why}")
     data = {k.replace("-", "_"): v for k, v in data.items()}
     quick = data.pop("quick", False)
     for key in {"workload_file", "testcase"} & data.keys():
@@ -221,12 +274,37 @@ def parse_tasks(text: str) -> list[int] | str:
     return sorted(set(counts))
 
 
-def task_counts(topology: dict[str, Any]) -> list[int]:
-    """1, 2, 4, ... and what fills an L3, a node, a package, all cores, all PUs."""
-    most = int(topology["pus"])
+def room(place: str, topology: dict[str, Any]) -> int:
+    """How many tasks a placement takes, one a PU; where the driver refuses it, all."""
+    usable = topology["usable"]
+    kind, _, number = place.partition(":")
+    if place == "cores":
+        return len({pu["core"] for pu in usable})
+    if kind in ("node", "package") and re.fullmatch("[0-9]{1,9}", number):
+        found = sum(pu[kind] == int(number) for pu in usable)
+    else:  # the driver refuses what is no list, and what it can't use of one
+        parts = re.findall(
+            "([0-9]{1,9})(?:-([0-9]{1,9}))?", number if kind == "cpus" else ""
+        )
+        found = sum(int(last or first) - int(first) + 1 for first, last in parts)
+    most = len(usable)
+    return min(found, most) if found > 0 else most
+
+
+def task_counts(topology: dict[str, Any], place: str = "compact") -> list[int]:
+    """1, 2, 4, ... and what fills an L3, a node, a package, all cores, all PUs, as
+    far as the placement goes."""
+    most = room(place, topology)
     powers = itertools.takewhile(lambda n: n <= most, (1 << i for i in range(17)))
     sizes = (int(s["tasks"]) for s in topology["sizes"])
-    return sorted({*powers, *(n for n in sizes if n <= most)})
+    return sorted({*powers, *(n for n in sizes if n <= most), most})
+
+
+def counts_for(plan: Plan, place: str, topology: dict[str, Any]) -> list[int]:
+    """The numbers of tasks that a plan has for a placement."""
+    if isinstance(plan.tasks, str):
+        return task_counts(topology, place)
+    return plan.tasks
 
 
 def cell_options(plan: Plan, workload: str) -> list[tuple[tuple[str, str], ...]]:
@@ -278,7 +356,8 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
     """
     facts = {(w["name"], w["backend"]): w for w in listing["workloads"]}
     own = dict.fromkeys(w["name"] for w in listing["workloads"] if "source" in w)
-    counts = task_counts(topology) if isinstance(plan.tasks, str) else plan.tasks
+    counts_of = {place: counts_for(plan, place, topology) for place in plan.place}
+    most = max(max(counts) for counts in counts_of.values())
     cells: list[Cell] = []
     for workload, backend, hold, place, mode, size in itertools.product(
         [*plan.workload, *own],
@@ -296,8 +375,9 @@ def expand(plan: Plan, topology: dict[str, Any], listing: dict[str, Any]) -> lis
             if hold != plan.hold[0]:
                 continue
             hold = about["hold"]  # the one it has a meaning with
+        counts = counts_of[place]
         if not size and not (about["empty_table"] or about.get("sized_by_options")):
-            size = common_slots(hold, mode, max(counts), plan.hold_top)
+            size = common_slots(hold, mode, most, plan.hold_top)
         top = plan.hold_top if takes_top(hold) else 0
         if about["empty_table"] and hold != "none" and "none" in plan.hold:
             continue

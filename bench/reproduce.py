@@ -23,6 +23,7 @@ from bench.looks import safe_name
 from bench.plan import Plan
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.problem import INCONCLUSIVE as UNSURE
+from bench.scratch import Scratch
 from bench.stats import Interval
 from bench.store import load, write_whole
 from bench.summary import wrapped
@@ -412,11 +413,11 @@ def run(
 
     answers = []
     count_first([known[name] for name in names])
-    with tempfile.TemporaryDirectory(prefix="fdscale-reproduce-") as scratch:
+    with Scratch() as scratch:
         for number, name in enumerate(names):
             if number:
                 say("\n" + "-" * summary.WIDTH + "\n")
-            answer = one(name, known[name], quick, out or Path(scratch), quiet, say)
+            answer = one(name, known[name], quick, out or scratch, quiet, say)
             keep(answer, quick)
             answers.append(answer)
             if out and answer.squares:

@@ -459,6 +459,12 @@ def stop_sizes(limit: int) -> list[int]:
     return sizes
 
 
+def next_look(runs: int) -> int:
+    """At how many runs, more than these, it is looked next whether to stop."""
+    most = max(STOP_FIRST, 2 * runs)  # STOP_GROWTH is less than two
+    return next(size for size in stop_sizes(most) if size > runs)
+
+
 def stop_now(ratios: Numbers, precision: float, level: float = 0.95) -> bool:
     """Whether the interval of these per-run ratios is as narrow as asked (±precision).
 

@@ -15,6 +15,7 @@ from bench.counters import PerOp
 from bench.plan import Cell
 from bench.profile import Profile, profiles_of
 from bench.stats import Fairness, Interval, Verdict
+from bench.words import count
 
 WIDTH = 80
 ACROSS = 4  # variants side by side
@@ -321,8 +322,7 @@ def table(group: Cell, results: list[CellResult]) -> str:
     lines = [
         title,
         f"placement {group.place}, table of {slots} slots, "
-        f"{'..'.join(str(r) for r in dict.fromkeys((runs[0], runs[-1])))} "
-        f"run{'s' if runs != [1] else ''}",
+        + (count(runs[0], "run") if len(runs) == 1 else f"{runs[0]}..{runs[-1]} runs"),
     ]
     names = list(done[0].variants)
     base = done[0].baseline
@@ -414,8 +414,7 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
             )
     lines = []
     for what, where in found.items():
-        more = f"; and {len(where) - NAMED} more" if len(where) > NAMED else ""
-        lines.append(f"{what}: {'; '.join(where[:NAMED])}{more}")
+        lines.append(f"{what}: {some(where)}")
     return lines
 
 
@@ -423,6 +422,25 @@ def not_counted(records: list[dict[str, Any]]) -> list[str]:
     """One line where a perf event is missing, with the first reason given."""
     why = counters.why_not(records)
     return [f"Not counted: {why}"] if why else []
+
+
+def alike(said: Iterable[tuple[str, str]]) -> list[str]:
+    """A line a text, with the cells that it was said of."""
+    found: dict[str, list[str]] = {}
+    for text, cell in said:
+        found.setdefault(text, []).append(cell)
+    return [
+        f"{cells[0]}: {text}"
+        if len(cells) == 1
+        else f"{text}: {count(len(cells), 'cell')}: {some(cells)}"
+        for text, cells in found.items()
+    ]
+
+
+def some(names: list[str]) -> str:
+    """The first few; the others are counted."""
+    more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return "; ".join(names[:NAMED]) + more
 
 
 def comparisons(results: list[CellResult]) -> str:
@@ -440,9 +458,9 @@ def comparisons(results: list[CellResult]) -> str:
     excluding = sum(ratio.excludes(1) for ratio in made)
     chance = stats.expected_false(len(made))
     text = (
-        f"{len(made)} comparison{'s' if len(made) != 1 else ''}; "
-        f"{excluding} interval{'s exclude' if excluding != 1 else ' excludes'} 1, "
-        f"about {chance:.1f} would by chance alone."
+        f"{count(len(made), 'comparison')}; {count(excluding, 'interval')} "
+        f"exclude{'s' if excluding == 1 else ''} 1, about "
+        f"{chance:.1f} would by chance alone."
     )
     called = Counter(
         j.verdict.word
@@ -484,8 +502,12 @@ def summary(
     baseline: str = "",
     wall: float = 0.0,
     stored: Stored | None = None,
+    earlier: int = 0,
 ) -> str:
-    """The whole summary, 80 columns, fit for a mail; host has what stands on top."""
+    """The whole summary, 80 columns, fit for a mail; host has what stands on top.
+
+    The first records, earlier in number, were made before the time that wall counts.
+    """
     results = judge(records, baseline, stored)
     top = f"{host['machine']}\nkernel {host['kernel']}"
     for said in ("caution", "resolves", "taints"):
@@ -500,7 +522,7 @@ def summary(
     for group, cells in groups(results).items():
         if any(r.variants for r in cells):
             parts.append(table(group, cells))
-    failed = [f"{r.cell}: {text}" for r in results for text in r.failures]
+    failed = alike((text, str(r.cell)) for r in results for text in r.failures)
     missing = [str(c) for c in planned if c not in {r.cell for r in results}]
     for title, lines in (
         ("Notes", notes(results, planned_runs) + not_counted(records)),
@@ -511,9 +533,12 @@ def summary(
             parts.append("\n".join([title, *(wrapped(f"- {line}") for line in lines)]))
     end = wrapped(comparisons(results), "")
     if wall:
-        inside = sum(r["recorded_ns"] for r in records if r["type"] == "run") / 1e9
+        recent = [r for r in records[earlier:] if r["type"] == "run"]
+        inside = sum(r["recorded_ns"] for r in recent) / 1e9
+        since = "since --resume" if earlier else "in all"
+        share = 100 * inside / wall
         end += "\n" + wrapped(
-            f"{wall:.0f} s in all, {inside:.0f} s of it ({100 * inside / wall:.0f}%) "
+            f"{wall:.0f} s {since}, {inside:.0f} s of it ({share:.0f}%) "
             "inside recorded windows; the rest is start-up, warm-up, settling and "
             "figures.",
             "",

@@ -8,23 +8,26 @@ import random
 import shlex
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bench import compat, doctor, drive, figures, neighbours, own, stats, summary
+from bench import compat, doctor, drive, figure, figures, neighbours, own, stats
+from bench import summary
 from bench.calibration import Calibrations
 from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
 from bench.estimate import estimate, is_fixed, outside
-from bench.host import caution, load_host, measured_host
+from bench.host import caution, differences, load_host, measured_host
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.profile import run_profile
 from bench.progress import Progress, duration
 from bench.root import Root
 from bench.store import Store, load, write_whole
+from bench.words import count
 
 
 class Pace:
@@ -51,6 +54,8 @@ class Pace:
         share = max(self.time_left(), 0.0) / max(self.left, 1)
         if not self.plan.max_time:
             share = PLAIN_RUN
+        if self.plan.precision:  # more runs make it narrower than longer ones
+            share = min(share, PLAIN_RUN)
         seen = self.start_up[cell]
         guess = outside(cell, variants, self.plan, fixed)
         share -= sum(seen) / len(seen) if seen else guess
@@ -59,6 +64,17 @@ class Pace:
             return FIXED_BLOCKS
         length = length or variants * self.plan.window_ms / 1000 * SETTLING
         return max(LEAST_BLOCKS, min(100_000, int(share / length)))
+
+    def seconds(
+        self, cell: Cell, variants: int, fixed: bool, blocks: int
+    ) -> float | None:
+        """What such a run should take; None where nobody knows yet."""
+        length = self.block.get(cell)
+        if length is None and fixed:
+            return None
+        length = length or variants * self.plan.window_ms / 1000 * SETTLING
+        seen = max(self.start_up[cell], default=0.0)
+        return outside(cell, variants, self.plan, fixed) + seen + blocks * length
 
     def learn(self, cell: Cell, record: dict[str, Any], blocks: int) -> None:
         """From a run that went well."""
@@ -90,10 +106,23 @@ def narrow(runs: list[dict[str, Any]], plan: Plan, baseline: str) -> bool:
     )
 
 
+def once_narrow(runs: list[dict[str, Any]], plan: Plan, baseline: str) -> bool:
+    """Whether it was at any of the looks that so many runs had."""
+    good = [r for r in runs if not r["error"]]
+    return any(narrow(good[:n], plan, baseline) for n in stats.stop_sizes(len(good)))
+
+
 class Sweep:
     """One sweep into one results folder."""
 
-    def __init__(self, plan: Plan, quiet: bool = False, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        quiet: bool = False,
+        verbose: bool = False,
+        before: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """Before is what was measured of it already."""
         self.plan = plan
         self.begun = time.monotonic()
         self.listing = drive.ask("list")
@@ -103,16 +132,21 @@ class Sweep:
         self.check_words()
         self.check_switch()
         self.cells = expand(plan, self.topology, self.listing)
-        self.records: list[dict[str, Any]] = []
+        self.records = list(before or [])
+        self.earlier = len(self.records)
         self.profiles: list[dict[str, Any]] = []
         self.refused: set[Cell] = set()
         self.finished: set[Cell] = set()
+        if plan.precision:
+            for cell, runs in summary.by_cell(self.records).items():
+                if once_narrow(runs, plan, plan.baseline):
+                    self.finished.add(cell)
         self.quiet = quiet
         self.verbose = verbose
-        self.progress = Progress(len(self.cells) * plan.runs, quiet, verbose)
+        self.progress = Progress(len(self.cells) * plan.least_runs, quiet, verbose)
 
     def check_words(self) -> None:
-        """Workloads are looked up here; all else is the driver's to refuse."""
+        """Workloads and variants; all else is the driver's to refuse, cell by cell."""
         known = sorted({w["name"] for w in self.listing["workloads"]})
         wrong = [w for w in (*self.plan.workload, *self.plan.options) if w not in known]
         if wrong:
@@ -128,6 +162,15 @@ class Sweep:
                 f"--baseline: '{self.plan.baseline}' is not among the variants "
                 f"{','.join(self.plan.variant)}",
             )
+        # A kernel without a switch is asked for the one form that it has, and would
+        # never see a wrong word.
+        served = next(
+            w["name"] for w in self.listing["workloads"] if w["backend"] == "model"
+        )
+        words = ["run", served, "--backend", "model", "--variant"]
+        for answer in drive.check([[*words, v] for v in self.plan.variant]):
+            if not answer["ok"]:
+                raise Problem(answer["status"], answer["text"])
 
     def check_switch(self) -> None:
         """Variants that a kernel without a switch cannot serve are not passed over
@@ -164,44 +207,92 @@ class Sweep:
             told[program] = iter(drive.check(mine, program))
         return [next(told[p]) for p in programs]
 
+    @cached_property
+    def refusals(self) -> dict[Cell, dict[str, Any]]:
+        """The cells that the driver would refuse: its status and its words."""
+        answers = zip(self.cells, self.answers(self.commands()))
+        return {cell: answer for cell, answer in answers if not answer["ok"]}
+
+    def ready(self) -> None:
+        """Raises Problem where it should not start, before anything is made."""
+        if self.topology["source"] != "this system":
+            raise Problem(
+                USAGE,
+                "a sweep measures this machine: unset HWLOC_XMLFILE and "
+                "HWLOC_SYNTHETIC, or add --dry-run to plan for another",
+            )
+        figure.find_gnuplot()
+        wrong = [c for c, a in self.refusals.items() if a["status"] == USAGE]
+        if not wrong and len(self.refusals) == len(self.cells):
+            wrong = self.cells
+        if wrong:
+            answer = self.refusals[wrong[0]]
+            which = str(wrong[0])
+            if len(wrong) > 1:
+                which = f"{count(len(wrong), 'cell')}, the first {which}"
+            raise Problem(answer["status"], f"{answer['text']} ({which})")
+
+    def missing(self) -> dict[Cell, int]:
+        """How many runs each cell lacks; with --precision, at least."""
+        have = Counter(cell for cell, _ in self.done())
+        lacking = {
+            cell: self.plan.least_runs - have[cell]
+            for cell in self.cells
+            if cell not in self.finished
+        }
+        return {cell: runs for cell, runs in lacking.items() if runs > 0}
+
     def dry_run(self, as_json: bool = False) -> tuple[str, int]:
-        """The cells, what the driver would refuse, the time; and the exit status
-        that the sweep would have for that."""
+        """The cells that lack runs, what the driver would refuse, the time; and the
+        exit status that the sweep would have for that."""
         plan = self.plan
-        commands = self.commands()
-        answers = self.answers(commands)
-        status = DONE if all(a["ok"] for a in answers) else COULD_NOT
-        good = [c for c, a in zip(self.cells, answers) if a["ok"]]
+        status = max((a["status"] for a in self.refusals.values()), default=DONE)
+        if any(a["status"] == USAGE for a in self.refusals.values()):
+            status = USAGE  # a wrong word: nothing would be measured
+        missing = self.missing()
+        good = {c: n for c, n in missing.items() if c not in self.refusals}
         time_ = estimate(plan, good, self.listing)
+        commands = dict(zip(self.cells, self.commands()))
         if as_json:
             cells = [
-                {"cell": c.as_dict(), "command": words, "refused": a.get("text")}
-                for c, words, a in zip(self.cells, commands, answers)
+                {
+                    "cell": cell.as_dict(),
+                    "command": commands[cell],
+                    "runs": runs,
+                    "refused": self.refusals.get(cell, {}).get("text"),
+                }
+                for cell, runs in missing.items()
             ]
             told = {"schema": 1, "topology": self.topology["source"], "cells": cells}
             return json.dumps(told | {"estimate": asdict(time_)}), status
         lines = []
-        for cell, words, a in zip(self.cells, commands, answers):
-            if a["ok"] and not self.quiet:
-                lines.append(str(cell))
-            if a["ok"] and self.verbose:
-                lines.append(f"  fdscale {shlex.join(words)}")
-        refused = [
-            f"refused: {cell}: {a['text']}"
-            for cell, a in zip(self.cells, answers)
-            if not a["ok"]
-        ]
-        total = f"{len(good)} cells, {plan.runs} runs each, about "
+        for cell, runs in good.items():
+            lacks = f"{count(runs, 'run')} of " if self.earlier else ""
+            if not self.quiet:
+                lines.append(f"{lacks}{cell}")
+            if self.verbose:
+                lines.append(f"  fdscale {shlex.join(commands[cell])}")
+        refused = [f"refused: {c}: {a['text']}" for c, a in self.refusals.items()]
+        total = f"{count(len(good), 'cell')}, {count(plan.least_runs, 'run')} each"
+        if self.earlier:
+            total = f"missing: {count(sum(good.values()), 'run')} of "
+            total += count(len(good), "cell")
+        if plan.precision:
+            total += " or more"
+        total += f", {'at most' if plan.precision else 'about'} "
         total += (
             f"{duration(time_.measuring)} and {duration(time_.figures)} for figures"
         )
         lines += [*refused, total]
         if refused:
-            lines.append(f"{len(refused)} cells would be refused, as said above")
+            lines.append(
+                f"{count(len(refused), 'cell')} would be refused, as said above"
+                + (": nothing would be measured" if status == USAGE else "")
+            )
         if time_.fit < time_.runs:
             lines.append(
                 f"--max-time {plan.max_time:g} is short: about {time_.fit} of "
-                f"{time_.runs} runs fit"
+                f"{count(time_.runs, 'run')} fit"
             )
         if self.topology["source"] != "this system":
             lines.append(
@@ -213,7 +304,7 @@ class Sweep:
         """All runs that are missing; DONE or INTERRUPTED.  All is in the store."""
         rng = random.Random(self.plan.seed)
         done = self.done()
-        pace = Pace(self.plan, len(self.cells) * self.plan.runs - len(done))
+        pace = Pace(self.plan, sum(self.missing().values()))
         run = 0
         try:
             while run < self.plan.runs or self.plan.precision:
@@ -222,9 +313,9 @@ class Sweep:
                     break
                 rng.shuffle(todo)
                 if not run:  # what is refused takes no time from the others
-                    answers = zip(self.cells, self.answers(self.commands()))
-                    bad = {c for c, answer in answers if not answer["ok"]}
-                    todo.sort(key=lambda c: c not in bad)
+                    todo.sort(key=lambda c: c not in self.refusals)
+                if run >= self.plan.least_runs and pace.left <= 0:
+                    pace.left = len(todo) * (stats.next_look(run) - run)
                 for cell in todo:
                     seed = rng.getrandbits(32)
                     if pace.over():
@@ -257,16 +348,18 @@ class Sweep:
         fixed = is_fixed(cell, self.listing)
         blocks = pace.blocks(cell, len(variants), fixed)
         self.progress.show(len(self.records), self.telling(cell), pace.time_left())
+        planned = pace.seconds(cell, len(variants), fixed, blocks)
         record = drive.run_cell(
             *(cell, variants, self.plan, run, blocks, seed),
             program=self.drivers.get(cell.workload),
+            planned=planned,
         )
         store.add(record)
         self.records.append(record)
         pace.learn(cell, record, blocks)
-        if drive.is_refusal(record):
+        if drive.is_hopeless(record):
             self.refused.add(cell)
-            pace.left -= self.plan.runs - run - 1
+            pace.left -= self.plan.least_runs - run - 1
         elif self.plan.precision:
             mine = [r for r in self.records if Cell.from_dict(r["cell"]) == cell]
             if narrow(mine, self.plan, self.plan.baseline):
@@ -332,7 +425,7 @@ class Sweep:
                 "of both will be marked; better wait for its end",
                 file=sys.stderr,
             )
-        self.host = measured_host(self.listing["kernel"])
+        self.host = this_host(self.listing)
         if "guest" not in self.host:  # that this host is fit says nothing of a guest
             needs = doctor.needs_of(self.cells, self.plan.hold_top)
             self.host |= doctor.findings(Root(), needs)
@@ -361,6 +454,7 @@ class Sweep:
         compat_with: str = "",
     ) -> int:
         """Measure, draw, summarise; the exit status."""
+        self.ready()
         status = self.collect(out, resume)
         known = Calibrations(self.host)
         line = self.host_line(self.host, known)
@@ -376,8 +470,8 @@ class Sweep:
             trouble = problem
         wall = time.monotonic() - self.begun
         text = summary.summary(
-            *(told, line, self.cells, self.plan.runs, base, wall),
-            known.threshold,
+            *(told, line, self.cells, self.plan.least_runs, base, wall),
+            *(known.threshold, self.earlier),
         )
         write_whole(out / "summary.txt", text)
         if compat_with:
@@ -396,7 +490,8 @@ class Sweep:
         missing = len(self.not_measured())
         if missing:
             print(
-                f"run.py: {missing} of {len(self.cells)} cells were not measured; "
+                f"run.py: {missing} of {count(len(self.cells), 'cell')} were not "
+                "measured; "
                 f"--resume {out} runs what is missing, or give --max-time more",
                 file=sys.stderr,
             )
@@ -405,27 +500,50 @@ class Sweep:
         return status
 
 
-def resumed(folder: Path, quiet: bool, verbose: bool) -> Sweep:
+def this_host(listing: dict[str, Any]) -> dict[str, Any]:
+    """The host that the driver runs on, and which build of it that is."""
+    return measured_host(listing["kernel"], drive.build_id())
+
+
+# What makes other runs of the same cell, besides what host.py doubts.
+SAME_RUNS = ("kernel.release", "kernel.boot_id", "cpu.online", "limits.cpuset")
+# What does nothing to them where the driver is the same build.
+OF_THE_BUILD = ("versions.fdscale", "versions.gcc")
+
+
+def check_host_same(folder: Path, new: dict[str, Any]) -> None:
+    """Raises Problem(USAGE) where runs made now are not runs of the same cells."""
+    old = load_host(folder / "host.json")
+    found = [d for d in differences(old, new) if d.doubtful or d.key in SAME_RUNS]
+    if old["versions"].get("driver") == new["versions"]["driver"]:
+        found = [d for d in found if d.key not in OF_THE_BUILD]
+    if found:
+        what = "; ".join(f"{d.key} was {d.a}, is {d.b}" for d in found[:3])
+        more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+        raise Problem(
+            USAGE, f"--resume {folder}: {what}{more}: sweep into a new folder, compare"
+        )
+
+
+def resumed(folder: Path, quiet: bool, verbose: bool, max_time: float | None) -> Sweep:
     """The sweep whose results are in the folder, with what it measured already.
 
-    Raises Problem(USAGE) where that is no sweep's folder, or the host has changed:
-    runs of two boots or kernels are not runs of one cell.
+    Raises Problem(USAGE) where that is no sweep's folder, or the host or the driver
+    has changed: runs of two boots or kernels are not runs of one cell.
     """
     records = load(folder)
     plans = [r["plan"] for r in records if r["type"] == "plan"]
     if not plans:
-        raise Problem(USAGE, f"--resume {folder}: no plan in it")
-    old = load_host(folder / "host.json")["kernel"]
-    new = measured_host()["kernel"]
-    for key in ("release", "boot_id"):
-        if old[key] != new[key]:
-            raise Problem(
-                USAGE,
-                f"--resume {folder}: {key} was {old[key]}, is {new[key]}: sweep into a "
-                "new folder and compare",
-            )
-    work = Sweep(Plan(**plans[0]), quiet, verbose)
-    work.records = [r for r in records if r["type"] == "run"]
+        raise Problem(
+            USAGE,
+            f"--resume {folder}: no plan in it: nothing was measured; remove it and "
+            "sweep again",
+        )
+    check_host_same(folder, this_host(drive.ask("list")))
+    plan = Plan(**plans[0])
+    plan.max_time = max_time or plan.max_time
+    before = [r for r in records if r["type"] == "run"]
+    work = Sweep(plan, quiet, verbose, before)
     work.profiles = [r for r in records if r["type"] == "profile"]
     own.check_same(work.cells, work.records, folder)
     return work

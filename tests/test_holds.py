@@ -114,7 +114,7 @@ def test_seeded(fdscale: Run) -> None:
         (("--hold", "pid:2147483647"), ["pid:2147483647", "no such process"]),
         (("--hold", "each:4"), ["'each:4'", "every:K", "random:P", "pid:PID"]),
         (("--hold", "every:4", "--hold-top", "0"), ["--hold-top", "'0'"]),
-        (("--table-node", "4321"), ["--table-node", "4321", "there are:"]),
+        (("--table-node", "4321"), ["--table-node 4321", "no such node"]),
         (("--table-node", "x"), ["--table-node", "'x'"]),
         (("--core-kind", "fast"), ["--core-kind", "fast", "P", "E"]),
     ],

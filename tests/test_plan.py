@@ -45,6 +45,10 @@ LISTING: dict[str, Any] = {
 }
 ICE_LAKE: dict[str, Any] = {
     "pus": 160,
+    "usable": [
+        {"pu": n, "core": n % 80, "package": n % 80 // 40, "node": n % 80 // 40}
+        for n in range(160)
+    ],
     "sizes": [
         {"tasks": 40, "what": "one package, one a core"},
         {"tasks": 80, "what": "one package"},

@@ -323,9 +323,12 @@ static void role_lines(const struct run *run, const struct tally *tally,
 
 static void table(const struct run *run, const struct tally *tally)
 {
+	static const char *const unit[MODES][2] = {{"thread", "threads"},
+						   {"process", "processes"}};
+
 	printf("%s, %s backend, hold %s, %u %s, %s\n", run->workload->name,
 	       backend_names[run->backend], run->hold.text, run->tasks,
-	       run->mode == MODE_THREADS ? "threads" : "processes", run->place);
+	       unit[run->mode][run->tasks > 1], run->place);
 	printf("%-26s %14s %9s %9s %12s\n", "variant", "median ops/s",
 	       "least %", "most %", "tasks' share");
 	for (unsigned int v = 0; v < run->variants; v++) {

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,19 +56,35 @@ static int start_bare(struct problem *p)
 	return close_listed(p);
 }
 
-/* A file that nothing else names, at @fd. */
-static int own_file(uint32_t fd, struct problem *p)
+/* A file in @directory, whose name is gone again. */
+static int nameless(const char *directory)
 {
-	char path[] = "/tmp/fdscale-source-XXXXXX";
+	char path[PATH_MAX];
+	int made, n;
+
+	n = snprintf(path, sizeof(path), "%s/fdscale-source-XXXXXX", directory);
+	if (n >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	made = mkstemp(path);
+	if (made >= 0)
+		unlink(path);
+	return made;
+}
+
+/* A file that nothing else names, at @fd. */
+static int own_file(uint32_t fd, const char *directory, struct problem *p)
+{
 	int made = memfd_create("fdscale-source", 0);
 
-	if (made < 0) {
-		made = mkstemp(path);
-		if (made >= 0)
-			unlink(path);
-	}
 	if (made < 0)
-		return failed(p, "memfd_create", fd);
+		made = nameless(directory);
+	if (made < 0)
+		return problem_set(p, COULD_NOT,
+				   "a task's own file: neither memfd_create() "
+				   "nor a file in --tmpdir %s: %s",
+				   directory, strerror(errno));
 	if ((uint32_t)made == fd)
 		return DONE;
 	if (dup2(made, fd) < 0)
@@ -77,7 +94,7 @@ static int own_file(uint32_t fd, struct problem *p)
 }
 
 int hold_build(const struct hold *hold, uint32_t slots, uint32_t first_source,
-	       uint32_t sources, struct problem *p)
+	       uint32_t sources, const char *directory, struct problem *p)
 {
 	int status = start_bare(p);
 
@@ -90,7 +107,7 @@ int hold_build(const struct hold *hold, uint32_t slots, uint32_t first_source,
 		close(slots / 2);
 	}
 	for (uint32_t i = 0; i < sources; i++) {
-		status = own_file(first_source + i, p);
+		status = own_file(first_source + i, directory, p);
 		if (status)
 			return status;
 	}

@@ -49,10 +49,11 @@ static inline bool hold_has(const struct hold *hold, uint32_t fd)
 /*
  * The kernel's table of this process becomes: the hold, a file of its own for
  * each of @sources at @first_source and up, and nothing else.  Grown to
- * @slots first.  All of it naming /dev/null but the sources.  0 or COULD_NOT.
+ * @slots first.  All of it naming /dev/null but the sources, which are in
+ * memory, or in @directory where a filter refuses that.  0 or COULD_NOT.
  */
 int hold_build(const struct hold *hold, uint32_t slots, uint32_t first_source,
-	       uint32_t sources, struct problem *p);
+	       uint32_t sources, const char *directory, struct problem *p);
 
 /* This process's table has @slots at least; what is open stays as it is. */
 int hold_grow(uint32_t slots, struct problem *p);

@@ -369,40 +369,60 @@ void placement_free(struct placement *pl)
 	memset(pl, 0, sizeof(*pl));
 }
 
-/* The node with the least number above @above, or PLACE_NONE. */
-static int next_node(const struct topology *t, int above)
+/* Files often say nothing of memory: then each node counts as having some. */
+static bool has_memory(const struct topology *t, hwloc_obj_t node)
 {
-	int least = PLACE_NONE;
+	hwloc_obj_t other = NULL;
 
-	for (unsigned int i = 0; i < t->npus; i++) {
-		int node = t->pus[i].node;
+	if (node->attr->numanode.local_memory)
+		return true;
+	while ((other = hwloc_get_next_obj_by_type(t->hwloc, HWLOC_OBJ_NUMANODE,
+						   other)))
+		if (other->attr->numanode.local_memory)
+			return false;
+	return true;
+}
 
-		if (node > above && (least == PLACE_NONE || node < least))
-			least = node;
-	}
-	return least;
+/* A PU of the node into @pu; else why a table can't be built there. */
+static const char *table_pu(const struct topology *t, int number, int *pu)
+{
+	hwloc_obj_t node = hwloc_get_numanode_obj_by_os_index(t->hwloc, number);
+
+	*pu = PLACE_NONE;
+	if (!node)
+		return hwloc_bitmap_isset(
+			       hwloc_topology_get_complete_nodeset(t->hwloc),
+			       number)
+			       ? "its memory may not be used (cgroup's "
+				 "cpuset.mems)"
+			       : "there is no such node";
+	if (!has_memory(t, node))
+		return "it has no memory";
+	for (unsigned int i = 0; i < t->npus; i++)
+		if (t->pus[i].node == number) {
+			*pu = t->pus[i].os;
+			return NULL;
+		}
+	return "it has no CPU that may be used to build the table on";
 }
 
 int place_table(const struct topology *t, int node, int *pu, struct problem *p)
 {
-	char known[200] = "";
-	int n = PLACE_NONE;
+	struct names right = {0};
+	hwloc_obj_t other = NULL;
+	const char *why;
+	int ignored;
 
 	*pu = PLACE_NONE;
 	if (node == PLACE_NONE)
 		return DONE;
-	for (unsigned int i = 0; i < t->npus; i++)
-		if (t->pus[i].node == node) {
-			*pu = t->pus[i].os;
-			return DONE;
-		}
-	while ((n = next_node(t, n)) != PLACE_NONE) {
-		size_t end = strlen(known);
-
-		snprintf(known + end, sizeof(known) - end, " %d", n);
-	}
-	return problem_set(p, USAGE,
-			   "--table-node: no node %d with a CPU that may be "
-			   "used; there are:%s",
-			   node, *known ? known : " none");
+	why = table_pu(t, node, pu);
+	if (!why)
+		return DONE;
+	while ((other = hwloc_get_next_obj_by_type(t->hwloc, HWLOC_OBJ_NUMANODE,
+						   other)))
+		if (!table_pu(t, other->os_index, &ignored))
+			name(&right, other->os_index);
+	return problem_set(p, USAGE, "--table-node %d: %s; use one of %s", node,
+			   why, right.count ? right.text : "(none known)");
 }

@@ -44,7 +44,7 @@ void placement_free(struct placement *pl);
 
 /*
  * --table-node: a PU of @node into @pu.  PLACE_NONE is none of both; USAGE
- * names the nodes that have usable PUs.
+ * names the nodes that have memory and a PU, both of which may be used.
  */
 int place_table(const struct topology *t, int node, int *pu, struct problem *p);
 

@@ -109,7 +109,7 @@ static int kernel_table(const struct run *run, struct problem *p)
 		hold.top = 4;
 	if (!status)
 		status = hold_build(&hold, run->slots, run->first_source,
-				    run->sources, p);
+				    run->sources, run->directory, p);
 	if (!status)
 		status = hold_check(&hold, run->first_source, run->sources, p);
 	return status;

@@ -165,7 +165,7 @@ static int build_in_child(const char *text, uint32_t slots, uint32_t first,
 		struct problem p;
 
 		hold_parse(text, HOLD_TOP, 1, &hold, &p);
-		if (hold_build(&hold, slots, first, sources, &p))
+		if (hold_build(&hold, slots, first, sources, "/tmp", &p))
 			_exit(1);
 		if (spoil > 0)
 			open("/dev/null", O_RDONLY);

@@ -7,11 +7,14 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -247,7 +250,7 @@ static int built(const char *text, uint32_t top, const int *fds, int hole,
 
 		if (hold_parse(text, top, 1, &hold, &p))
 			_exit(1);
-		if (hold_build(&hold, 256, 200, 2, &p))
+		if (hold_build(&hold, 256, 200, 2, "/tmp", &p))
 			_exit(2);
 		if (spoil == FILL_A_HOLE)
 			dup2(200, hole);
@@ -294,6 +297,58 @@ static void kernel_tables_have_the_holes(void **state)
 	unlink(word + strlen("file:"));
 }
 
+static bool memfd_refused;
+
+/* Instead of libc's: a filter may refuse it. */
+int memfd_create(const char *name, unsigned int flags)
+{
+	if (memfd_refused) {
+		errno = EPERM;
+		return -1;
+	}
+	return syscall(SYS_memfd_create, name, flags);
+}
+
+/* Where an own file lies when memory has none; or what is said then. */
+static void own_files_are_in_the_folder_given(void **state)
+{
+	char folder[] = "/tmp/fdscale-test-XXXXXX", missing[64], text[64];
+	struct problem *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(missing, sizeof(missing), "%s/none", folder);
+	for (int there = 0; there < 2; there++) {
+		int how;
+		pid_t pid = fork();
+
+		if (!pid) {
+			struct hold hold;
+			ssize_t n;
+
+			memfd_refused = true;
+			hold_parse("none", 64, 1, &hold, p);
+			if (hold_build(&hold, 256, 200, 1,
+				       there ? folder : missing, p))
+				_exit(1);
+			n = readlink("/proc/self/fd/200", text,
+				     sizeof(text) - 1);
+			text[n < 0 ? 0 : n] = '\0';
+			_exit(strncmp(text, folder, strlen(folder)) ||
+					      !strstr(text, "(deleted)")
+				      ? 2
+				      : 0);
+		}
+		waitpid(pid, &how, 0);
+		assert_int_equal(how, there ? 0 : 1 << 8);
+	}
+	assert_non_null(strstr(p->text, missing));
+	assert_non_null(strstr(p->text, "--tmpdir"));
+	assert_int_equal(rmdir(folder), 0);
+	munmap(p, 4096);
+}
+
 static void sizes_follow_the_highest(void **state)
 {
 	static const struct workload w = {.name = "w"};
@@ -318,6 +373,7 @@ int main(void)
 		cmocka_unit_test(from_a_file),
 		cmocka_unit_test(of_a_process),
 		cmocka_unit_test(kernel_tables_have_the_holes),
+		cmocka_unit_test(own_files_are_in_the_folder_given),
 		cmocka_unit_test(sizes_follow_the_highest),
 	};
 

@@ -271,7 +271,7 @@ static void check_line(const struct topology *t, const char *at, char *line)
 	struct placement got;
 	struct problem p = {""};
 	bool refused;
-	int status, words;
+	int status, words, table;
 	unsigned int tasks;
 
 	if (!want)
@@ -281,7 +281,12 @@ static void check_line(const struct topology *t, const char *at, char *line)
 	words = sscanf(line, "%199s %u %31s", policy, &tasks, word);
 	if (words < 2 || (words == 3 && strcmp(word, "oversubscribe")))
 		fail_msg("%s: POLICY TASKS [oversubscribe] expected", at);
-	status = place_tasks(t, policy, tasks, words == 3, &got, &p);
+	if (!strcmp(policy, "table")) {
+		status = place_table(t, tasks, &table, &p);
+		got = (struct placement){.tasks = 1, .pus = &table};
+	} else {
+		status = place_tasks(t, policy, tasks, words == 3, &got, &p);
+	}
 	if (refused) {
 		want += strspn(want, " ");
 		want[strcspn(want, "\n")] = 0;
@@ -297,7 +302,8 @@ static void check_line(const struct topology *t, const char *at, char *line)
 	expect(at, "PU", want, got.pus, got.tasks);
 	if (nodes)
 		expect(at, "node", nodes, got.nodes, got.tasks);
-	placement_free(&got);
+	if (got.pus != &table)
+		placement_free(&got);
 }
 
 /* Load what a line of data names; false: it is not here, skip what follows. */

@@ -37,8 +37,8 @@ static void nodes_are_looked_up(void **state)
 	assert_int_equal(place_table(&t, PLACE_NONE, &pu, &p), DONE);
 	assert_int_equal(pu, PLACE_NONE);
 	assert_int_equal(place_table(&t, 2, &pu, &p), USAGE);
-	assert_non_null(strstr(p.text, "--table-node: no node 2"));
-	assert_non_null(strstr(p.text, "there are: 0 1"));
+	assert_non_null(strstr(p.text, "--table-node 2: there is no such"));
+	assert_non_null(strstr(p.text, "use one of 0, 1"));
 	topology_free(&t);
 }
 
