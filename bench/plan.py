@@ -287,8 +287,8 @@ def room(place: str, topology: dict[str, Any]) -> int:
             "([0-9]{1,9})(?:-([0-9]{1,9}))?", number if kind == "cpus" else ""
         )
         found = sum(int(last or first) - int(first) + 1 for first, last in parts)
-    most = len(usable)
-    return min(found, most) if found > 0 else most
+    most: int = len(usable)
+    return min(int(found), most) if found > 0 else most
 
 
 def task_counts(topology: dict[str, Any], place: str = "compact") -> list[int]:

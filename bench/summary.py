@@ -61,6 +61,7 @@ class CellResult:
     disturbed: list[str] = field(default_factory=list)  # why, one for each such run
     profiles: dict[str, Profile] = field(default_factory=dict)  # by variant
     not_profiled: str = ""  # why, where it was asked for
+    table: str = ""  # --table-node: why it is not known to be there
 
 
 def by_cell(records: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]]]:
@@ -195,6 +196,8 @@ def judge_cell(
         result.nonconforming = good[0]["setup"].get("nonconforming", {})
     reasons = [r.get("disturbed", []) for r in good]
     result.disturbed = ["; ".join(why) for why in reasons if why]
+    there = [r["setup"].get("table_there", True) for r in good]
+    result.table = next((str(t) for t in there if t is not True), "")
     for variant in variants:
         result.variants[variant] = judge_variant(good, variant, chosen, threshold)
     return result
@@ -390,6 +393,8 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
                 )
         if r.not_profiled:
             note(f"Not profiled: {r.not_profiled}", name)
+        if r.table:
+            note(f"Not known to be on its --table-node ({r.table})", name)
         if r.disturbed:
             share = f"{len(r.disturbed)} of {r.runs} in {name} ({r.disturbed[0]})"
             note("Runs that were disturbed (kept)", share)

@@ -242,3 +242,13 @@ def test_what_does_not_conform_says_so_in_its_table() -> None:
     assert f"\n  fast {why}\n" in summary.table(CELL.group(), [result])
     assert figures.rates([(2.0, result)])[1].label == f"fast ({why})"
     assert figures.rates([(2.0, result)])[0].label == "slow"
+
+
+def test_a_table_elsewhere_is_noted() -> None:
+    """--table-node: what the driver says of a table that is not known to be there."""
+    here, there = run(0, 100, 120), run(1, 100, 120)
+    here["setup"] |= {"table_node": 1, "table_there": True}
+    assert not summary.notes([summary.judge_cell(CELL, [here])], 1)
+    there["setup"] |= {"table_node": 1, "table_there": "pages on another node: 3"}
+    (said,) = summary.notes([summary.judge_cell(CELL, [here, there])], 2)
+    assert said.startswith("Not known to be on its --table-node (pages on another")

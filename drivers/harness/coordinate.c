@@ -629,8 +629,7 @@ static int run_cell(struct coordinator *c, uint64_t begun, struct problem *p)
 	if (!*run->memory && c->shared->memory_error)
 		snprintf(run->memory, sizeof(run->memory), "set_mempolicy: %s",
 			 strerror(c->shared->memory_error));
-	if (!run->probe)
-		event_setup(run, c->shared, &c->counters, clock_ns() - begun);
+	event_setup(run, c->shared, &c->counters, clock_ns() - begun);
 	if (fixed)
 		status = end_tasks(c, p);
 	if (!status)
@@ -686,7 +685,7 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 	kswitch_close(&c.kswitch);
 	workdir_remove(directory);
 	run->rate = tally_rate(&c.tally);
-	if (!run->probe && (c.tally.task_ops || run->json))
+	if (c.tally.task_ops || run->json)
 		event_end(run, &c.tally,
 			  status == DONE	  ? "done"
 			  : status == INTERRUPTED ? "interrupted"

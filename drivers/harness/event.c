@@ -140,6 +140,8 @@ void event_setup(const struct run *run, const struct shared *shared,
 {
 	json_t *names, *event;
 
+	if (run->probe)
+		return;
 	if (!run->json) {
 		if (*run->memory)
 			fprintf(stderr, "fdscale: memory not bound: %s\n",
@@ -359,6 +361,8 @@ static void table(const struct run *run, const struct tally *tally)
 void event_end(const struct run *run, const struct tally *tally,
 	       const char *how, uint64_t recorded_ns, uint64_t total_ns)
 {
+	if (run->probe)
+		return;
 	if (run->json)
 		json_line(json_pack("{ss ss sI sI}", "event", "end", "how", how,
 				    "recorded_ns", (json_int_t)recorded_ns,

@@ -137,9 +137,9 @@ void tables_look(const struct run *run, const struct tables *t, char *text,
 					 strerror(error ? error : errno));
 			else if (elsewhere)
 				snprintf(text, size,
-					 "%ld pages of %s's table are on "
-					 "another node",
-					 elsewhere, run->variant_names[v]);
+					 "of %s's table pages on another "
+					 "node: %ld",
+					 run->variant_names[v], elsewhere);
 		}
 	}
 }
