@@ -32,7 +32,7 @@ FILLED = {  # a package's cores, its PUs or all cores, all PUs
 PLANS = sorted(
     path.stem
     for path in CONFIG.glob("*.toml")
-    if path.stem not in ("claims", "calibration")
+    if path.stem not in ("claims", "calibration", "profile")
 )
 NOT_PLANNED = {"help", "plan", "out", "resume", "dry_run", "json", "quiet", "verbose"}
 
@@ -215,6 +215,7 @@ def test_the_estimate_counts_what_there_is() -> None:
         "switch": False,
         "searches": [],
         "presets": [],
+        "all": {"kernel": ["merged-6.13"], "model": ["stock-6.12"]},
     }
     cells = [
         Cell("dup-close", "kernel", "none", "compact", "threads", n) for n in (1, 2)

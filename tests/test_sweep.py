@@ -353,7 +353,7 @@ def test_a_dead_owners_folder_goes(tmp_path: Path) -> None:
         left = says(dead)
         dead.kill()
     assert (left / "f").exists()
-    with start("input()") as first, start("s.drop()") as second:
+    with start("import time; time.sleep(600)") as first, start("s.drop()") as second:
         kept, gone = says(first), says(second)
         second.wait()
         assert not left.exists() and kept.exists() and not gone.exists()
