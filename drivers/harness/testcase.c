@@ -419,7 +419,8 @@ void testcase_main(const struct run *run, struct shared *shared,
 	if (!status)
 		status = task_limit(run, &p);
 	if (!status)
-		status = hold_build(&run->hold, run->slots, 0, 0, &p);
+		status = hold_build(&run->hold, run->slots, 0, 0,
+				    run->directory, &p);
 	if (!status)
 		status = hold_check(&run->hold, 0, 0, &p);
 	if (status) {
