@@ -244,7 +244,16 @@ def plan_from(args: argparse.Namespace) -> Plan:
 
 
 # What can be said anew of a sweep that is resumed: its plan says the rest.
-WITH_RESUME = {"call", "resume", "max_time", "dry_run", "json", "quiet", "verbose"}
+WITH_RESUME = {
+    "compat",
+    "call",
+    "resume",
+    "max_time",
+    "dry_run",
+    "json",
+    "quiet",
+    "verbose",
+}
 
 
 def check_resume(args: argparse.Namespace) -> None:

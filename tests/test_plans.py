@@ -34,7 +34,17 @@ PLANS = sorted(
     for path in CONFIG.glob("*.toml")
     if path.stem not in ("claims", "calibration", "profile")
 )
-NOT_PLANNED = {"help", "plan", "out", "resume", "dry_run", "json", "quiet", "verbose"}
+NOT_PLANNED = {
+    "compat",
+    "help",
+    "plan",
+    "out",
+    "resume",
+    "dry_run",
+    "json",
+    "quiet",
+    "verbose",
+}
 
 
 def dry(run_py: Run, *words: str, synthetic: str = "") -> dict[str, Any]:
