@@ -26,12 +26,13 @@ from scipy.stats import t
 
 from bench import calibration, doctor, drive, plot, stats
 from bench.calibration import Calibration
+from bench.judge import CLONE
 from bench.plan import Cell, Plan, common_slots
 from bench.problem import COULD_NOT, DONE, Problem
 from bench.progress import Progress
 from bench.root import Root
 from bench.store import Store, write_whole
-from bench.summary import CLONE, percent, wrapped
+from bench.summary import percent, wrapped
 
 BLOCKS = 15  # of a run: short ones, for there is more between runs than within
 STRETCH = 5  # consecutive runs that a trial takes as they came

@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench import stats, summary
+from bench import stats
 from bench.host import load_host
+from bench.judge import judge
 from bench.looks import safe_name
 from bench.plan import Cell
 from bench.problem import Problem
@@ -130,7 +131,7 @@ class Calibrations:
         return self.read[key]
 
     def threshold(self, cell: Cell, runs: int) -> float | None:
-        """summary.Stored."""
+        """judge.Stored."""
         found = self.of(cell)
         return found.threshold(runs) if found else None
 
@@ -153,7 +154,7 @@ def threshold_in(
     def within() -> dict[Cell, float | None]:
         at = Path(folders[0])
         known = Calibrations(load_host(at / "host.json"))
-        judged = summary.judge(load(at), baseline or "", known.threshold)
+        judged = judge(load(at), baseline or "", known.threshold)
         return {result.cell: result.threshold for result in judged}
 
     def threshold(cell: Mapping[str, Any], runs: int) -> float | None:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from bench.judge import by_cell
 from bench.plan import Cell
-from bench.summary import by_cell
 
 FORMATS = ("will-it-scale",)
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from bench import charts, figures_cells, plot
 from bench.figures_cells import Runs, in_map
+from bench.judge import CLONE, CellResult, groups
 from bench.looks import safe_name
 from bench.plan import Cell
 from bench.plot import Series, Titles
 from bench.stats import Interval
-from bench.summary import CLONE, CellResult, groups
 
 LEAST_SIZES = 3  # that are held, for a curve over them
 # The option that a workload's figures run along.

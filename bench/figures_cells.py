@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from bench import charts, plot, stats
+from bench.judge import CLONE, CellResult, ratio_runs
 from bench.plan import Cell
 from bench.plot import Mark, Series
-from bench.summary import CLONE, CellResult, ratio_runs
 
 MOST_WINDOWS = 1500  # of a variant in a figure; beyond, whole runs are left out
 MOST_RUNS_NAMED = 10

@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from bench import stats, summary
+from bench import stats
 from bench.claims import Finding, judge_direction, judge_size
+from bench.judge import ratio_runs, role_rate
 from bench.kernel_build import NEWEST
 from bench.kernel_count import Count
 from bench.plan import Cell
@@ -53,7 +54,7 @@ Runs = dict[Cell, list[dict[str, Any]]]
 def rate_of(run: dict[str, Any], variant: str, role: str) -> float:
     """A run's rate, or that of the tasks of a role."""
     if role:
-        return summary.role_rate(run, variant, role)
+        return role_rate(run, variant, role)
     return stats.run_rate(
         [w["rate"] for w in run["windows"] if w["variant"] == variant]
     )
@@ -73,7 +74,7 @@ def pairs_of(cells: Runs, cell: Cell, find: dict[str, Any]) -> list[float]:
             (rate_of(r, ask, role), rate_of(r, find["against"], role)) for r in runs
         ]
     else:
-        blocks = summary.ratio_runs(runs, ask, find["against"])
+        blocks = ratio_runs(runs, ask, find["against"])
         return [stats.run_ratio(b) for b in blocks]
     return [a / b for a, b in rates if a > 0 and b > 0]
 

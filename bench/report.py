@@ -31,10 +31,10 @@ from bench.compare_rows import (
 )
 from bench.figures import find, section
 from bench.host import caution, load_host
+from bench.judge import CLONE, CellResult, Judged, by_cell, judge, task_totals
 from bench.plan import Cell
 from bench.problem import DONE, USAGE, Problem
 from bench.report_figures import Figure, by_section, rest, svgs
-from bench.summary import CLONE, CellResult, Judged
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 BAD_ROW = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
@@ -187,7 +187,7 @@ def raw_run(record: dict[str, Any], variant: str, baseline: str) -> RawRun:
         record["run"],
         stats.run_rate(rates),
         stats.run_ratio(pairs) if variant != baseline and pairs else None,
-        summary.task_totals([record], variant),
+        task_totals([record], variant),
         rates,
         command_of(record),
     )
@@ -248,11 +248,11 @@ def show(path: Path, prefix: str) -> Shown:
     records = store.load(path)
     host = load_host(path / "host.json")
     try:
-        runs = summary.by_cell(records)
+        runs = by_cell(records)
         rows = [r for r in records if r["type"] == "run"]
         plans = [r["plan"] for r in records if r["type"] == "plan"]
         plan: dict[str, Any] = plans[0] if plans else {}
-        results = summary.judge(records, plan.get("baseline", ""))
+        results = judge(records, plan.get("baseline", ""))
         found = svgs(path)
         sections = sections_of(results, runs, found, prefix)
         when = (

@@ -14,11 +14,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench import calibration, charts, counted, drive, plot, summary
+from bench import calibration, charts, counted, drive, plot
 from bench.calibration import Calibrations
 from bench.claims import Finding, load_claims, settled, verdict
 from bench.findings import base_finding, counted_finding, matches, measured
 from bench.findings import ratio_text
+from bench.judge import by_cell, judge
 from bench.looks import safe_name
 from bench.plan import Plan
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
@@ -26,7 +27,7 @@ from bench.problem import INCONCLUSIVE as UNSURE
 from bench.scratch import Scratch
 from bench.stats import Interval
 from bench.store import load, write_whole
-from bench.summary import wrapped
+from bench.summary import WIDTH, wrapped
 from bench.sweep import Sweep
 
 MAPPED = 10**6  # the column of instructions in a map, to the right of all tasks
@@ -116,7 +117,7 @@ def by_sweep(answer: Answer, part: dict[str, Any], folder: Path, work: Sweep) ->
         raise KeyboardInterrupt
     records = load(folder)
     stored = Calibrations(work.host).threshold
-    every = summary.by_cell(records)
+    every = by_cell(records)
     good = {c: [r for r in rs if not r["error"]] for c, rs in every.items()}
     good = {c: rs for c, rs in good.items() if rs}
     for cell in work.cells:
@@ -128,7 +129,7 @@ def by_sweep(answer: Answer, part: dict[str, Any], folder: Path, work: Sweep) ->
             made = base_finding(part["find"][0], str(cell), part["by"])
             answer.findings.append(replace(made, lack=lack, fault=True))
     most = max(c.tasks for c in work.cells)
-    thresholds = {r.cell: r.threshold for r in summary.judge(records, "", stored)}
+    thresholds = {r.cell: r.threshold for r in judge(records, "", stored)}
     for find in part["find"]:
         for cell in [c for c in work.cells if c in good]:
             if matches(cell, find.get("cell", {}), most):
@@ -416,7 +417,7 @@ def run(
     with Scratch() as scratch:
         for number, name in enumerate(names):
             if number:
-                say("\n" + "-" * summary.WIDTH + "\n")
+                say("\n" + "-" * WIDTH + "\n")
             answer = one(name, known[name], quick, out or scratch, quiet, say)
             keep(answer, quick)
             answers.append(answer)

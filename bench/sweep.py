@@ -21,6 +21,7 @@ from bench.calibration import Calibrations
 from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
 from bench.estimate import estimate, is_fixed, outside
 from bench.host import caution, differences, load_host, measured_host
+from bench.judge import by_cell, judge
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.profile import run_profile
@@ -138,7 +139,7 @@ class Sweep:
         self.refused: set[Cell] = set()
         self.finished: set[Cell] = set()
         if plan.precision:
-            for cell, runs in summary.by_cell(self.records).items():
+            for cell, runs in by_cell(self.records).items():
                 if once_narrow(runs, plan, plan.baseline):
                     self.finished.add(cell)
         self.quiet = quiet
@@ -460,12 +461,12 @@ class Sweep:
         line = self.host_line(self.host, known)
         base = self.plan.baseline
         told = self.records + self.profiles
-        results = summary.judge(told, base, known.threshold)
+        results = judge(told, base, known.threshold)
         title = f"{line['machine']}, kernel {line['kernel']}"
         trouble = None
         try:
             place = figures.Place(title, self.topology["sizes"])
-            figures.draw_all(out, results, summary.by_cell(self.records), place)
+            figures.draw_all(out, results, by_cell(self.records), place)
         except Problem as problem:
             trouble = problem
         wall = time.monotonic() - self.begun

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_summary import CELL, HOST, run
+from made_runs import CELL, HOST, run
 
 from bench import calibrate, calibration, compare_rows, drive, stats, summary
 from bench.calibrate import Calibrate, Trials
 from bench.calibration import Calibration, Calibrations
 from bench.host import read_host
+from bench.judge import judge
 from bench.problem import Problem
 from bench.store import load
 
@@ -310,13 +311,13 @@ def test_verdicts_use_what_was_kept() -> None:
     for bias in (0.01, 1.0):
         kept = replace(KEPT, bias=bias)
         calibration.keep(kept)
-        (result,) = summary.judge(runs, "", Calibrations(OF_KEPT).threshold)
+        (result,) = judge(runs, "", Calibrations(OF_KEPT).threshold)
         assert result.threshold == pytest.approx(kept.threshold(6))
         verdict = result.variants["fast"].verdict
         assert verdict and "not calibrated" not in verdict.text
         words.append(verdict.word)
     assert words == ["faster", "inconclusive"]
-    (alone,) = summary.judge(runs)
+    (alone,) = judge(runs)
     assert alone.threshold is None
     host = HOST | {"resolves": Calibrations(OF_KEPT).resolves([CELL])}
     assert "resolves 0.7% in 30 s" in summary.summary(runs, host, [CELL], 6)

@@ -14,6 +14,7 @@ from made_folders import CALM, folder, run
 from bench import counters, summary
 from bench.compare import compare
 from bench.compare_format import FORMATS
+from bench.judge import judge
 
 HOST = {"machine": "a machine, 2 PUs", "kernel": "6.18 (merged-6.13)"}
 SHORT = ("--windows", "3", "--window-ms", "20", "--json", "--oversubscribe")
@@ -128,7 +129,7 @@ def test_the_summary_shows_what_was_counted() -> None:
     assert line.split() == ["instr", "10+645", "10+605"]
     assert "cycles" in text and " misses  " not in text
     assert text.count(why) == 1
-    told = summary.as_json(summary.judge(rows), HOST, 1.0)
+    told = summary.as_json(judge(rows), HOST, 1.0)
     told = told["cells"][0]["variants"]["first-word"]["per_op"]
     assert told["instructions"] == {"user": 10.0, "kernel": 605.0}
     assert told["cache-misses"] == {"user": None, "kernel": None}

@@ -10,9 +10,10 @@ import pytest
 from figure_files import settings, tables, words
 from made_folders import CALM, CELL, run
 
-from bench import figures, looks, summary
+from bench import figures, looks
 from bench.figures import Figure, Place
 from bench.figures_cells import MOST_WINDOWS, thinned
+from bench.judge import by_cell, groups, judge
 
 HOST = "A CPU, 2 PUs, kernel 6.1 (stock-6.12)"
 ANY = {"any-fd": 3e6}
@@ -42,10 +43,7 @@ def found(
         for i, cell in enumerate(cells)
     ]
     place = Place(HOST, [{"tasks": 2, "what": "all PUs"}])
-    return {
-        one.name: one
-        for one in figures.find(summary.judge(rows), summary.by_cell(rows), place)
-    }
+    return {one.name: one for one in figures.find(judge(rows), by_cell(rows), place)}
 
 
 def cells(holds: Sequence[str], tasks: Sequence[int], **more: Any) -> list[dict]:
@@ -112,7 +110,7 @@ def test_two_sizes_of_table_are_told_apart() -> None:
             name = f"{kind}-dup-close-model-low-64-threads-compact-{size}-slots"
             assert name in names
     rows = [record(n, cell, SPEEDS) for n in range(5) for cell in made]
-    assert len(summary.groups(summary.judge(rows))) == 2
+    assert len(groups(judge(rows))) == 2
 
 
 CHURN = {
@@ -259,5 +257,5 @@ def test_two_figures_never_have_one_name() -> None:
         for c in cells(["none", "low:64", "low:1000"], [1, 2])
     ]
     rows = [record(n, cell, SPEEDS) for n in range(5) for cell in made]
-    all_ = figures.find(summary.judge(rows), summary.by_cell(rows))
+    all_ = figures.find(judge(rows), by_cell(rows))
     assert len({one.name for one in all_}) == len(all_) == 4 * (6 + 1 + 2 + 2)

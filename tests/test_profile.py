@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from bench import drive, profile, store, summary
+from bench.judge import CellResult, Judged
 from bench.plan import Cell, Plan
+from bench.stats import Fairness, Interval
 
 CELL = Cell("dup-close", "kernel", "none", "compact", "threads", 1)
 HOST = {"machine": "a machine", "kernel": "6.18"}
@@ -104,11 +106,11 @@ def test_perf_that_may_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_summary_tells_both() -> None:
     """A row of shares, or one note."""
     shares = {"lock": 0.5, "search": 0.1, "table": 0.15, "rest": 0.25}
-    result = summary.CellResult(CELL, "v", 1, 1.0, 64, None)
+    result = CellResult(CELL, "v", 1, 1.0, 64, None)
     result.profiles = {"v": profile.Profile(1000, shares)}
-    rate = summary.Interval(1e6, 9e5, 1.1e6, 5)
-    fair = summary.Fairness(1, 1, 0, 1, False)
-    judged = summary.Judged(rate, None, None, fair, 1, 0, 0, 0, False, [])
+    rate = Interval(1e6, 9e5, 1.1e6, 5)
+    fair = Fairness(1, 1, 0, 1, False)
+    judged = Judged(rate, None, None, fair, 1, 0, 0, 0, False, [])
     result.variants = {"v": judged}
     line = next(r for r in summary.rows(result, ["v"]) if r.startswith("  time"))
     assert line.split() == ["time", "50/10/15/25%"]

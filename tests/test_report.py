@@ -16,7 +16,7 @@ from markupsafe import escape
 
 from bench.problem import USAGE, Problem
 from bench.report import choices, report, show
-from bench.summary import judge
+from bench.judge import judge
 
 VARIANTS = {"two-level": 1.0, "first-word": 1.1, "two-level#clone": 1.001}
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><title>figure</title></svg>'

@@ -1,102 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The summary's numbers from hand-made runs, and its shape."""
+"""The shape of the summary, from hand-made runs."""
 
-import math
 import re
-from typing import Any
 
 import pytest
+from made_runs import CELL, HOST, broken, run, window
 
 from bench import figures, summary
+from bench.judge import judge, judge_cell
 from bench.plan import Cell
-
-CELL = Cell("dup-close", "model", "low:64", "compact", "threads", 2, (), 256)
-HOST = {"machine": "a machine, 2 PUs", "kernel": "6.18 (merged-6.13)"}
-
-
-def window(variant: str, block: int, ops: list[int]) -> dict[str, Any]:
-    """A window of 1 ms."""
-    rate = sum(ops) * 1e3
-    return {
-        "event": "window",
-        "variant": variant,
-        "block": block,
-        "ns": 1_000_000,
-        "ops": ops,
-        "rate": rate,
-        "switches": 0,
-        "skewed": False,
-        "redone": 0,
-    }
-
-
-def run(number: int, base: int, other: int, cell: Cell = CELL) -> dict[str, Any]:
-    """Three blocks; the second block is disturbed for both variants alike."""
-    windows = []
-    for block, factor in enumerate((1, 0.5, 1)):
-        windows.append(window("slow", block, [int(base * factor)] * 2))
-        windows.append(window("fast", block, [int(other * factor)] * 2))
-    return {
-        "schema": 1,
-        "type": "run",
-        "time": 0.0,
-        "command": [],
-        "run": number,
-        "cell": cell.as_dict(),
-        "variants": ["slow", "fast"],
-        "setup": {"fdsize": 256},
-        "windows": windows,
-        "error": None,
-        "recorded_ns": 6_000_000,
-        "seconds": 0.1,
-    }
-
-
-def broken(text: str) -> dict[str, Any]:
-    """A run that failed."""
-    error = {"syscall": "open", "errno": 24, "status": 3, "text": text}
-    return run(0, 1, 1) | {"windows": [], "setup": None, "error": error}
-
-
-def test_ratio_is_taken_within_blocks() -> None:
-    """Each run is 20% faster whatever else happened: the interval has no width."""
-    runs = [run(i, base, int(base * 1.2)) for i, base in enumerate((1000, 3000, 500))]
-    judged = summary.judge(runs)[0].variants["fast"]
-    assert judged.ratio
-    assert judged.ratio.estimate == pytest.approx(1.2)
-    assert judged.ratio.low == pytest.approx(1.2) == judged.ratio.high
-
-
-def test_interval_over_runs_by_hand() -> None:
-    """Ratios 1.1 and 1.21 over two runs: on logs, l and 2l with l = ln 1.1.
-
-    Mean 1.5 l, deviation l / sqrt(2), standard error l / 2, t(1) = 12.706: the
-    bounds are exp(1.5 l -+ 6.353 l).
-    """
-    runs = [run(0, 1000, 1100), run(1, 1000, 1210)]
-    ratio = summary.judge(runs)[0].variants["fast"].ratio
-    step = math.log(1.1)
-    assert ratio and ratio.n == 2
-    assert ratio.estimate == pytest.approx(math.exp(1.5 * step))
-    assert ratio.low == pytest.approx(math.exp((1.5 - 6.3531) * step), rel=1e-4)
-    assert ratio.high == pytest.approx(math.exp((1.5 + 6.3531) * step), rel=1e-4)
-
-
-def test_fairness_is_over_all_windows() -> None:
-    """One task did 3 of 4 operations: shares 1.5 and 0.5, Jain 16 / (2 x 10)."""
-    record = run(0, 1000, 1000)
-    for w in record["windows"]:
-        w["ops"] = [3000, 1000]
-    judged = summary.judge([record])[0].variants["slow"]
-    assert judged.fairness.least == pytest.approx(0.5)
-    assert judged.fairness.most == pytest.approx(1.5)
-    assert judged.fairness.jain == pytest.approx(0.8)
 
 
 def test_broken_runs_give_no_number() -> None:
     """They are counted and named instead."""
     runs = [broken("open: too many open files"), broken("open: too many open files")]
-    result = summary.judge(runs)[0]
+    result = judge(runs)[0]
     assert not result.variants
     assert result.failures == ["open: too many open files (2 runs)"]
     text = summary.summary(runs, HOST, [CELL], 2)
@@ -121,7 +39,7 @@ def test_many_variants_wrap_with_the_baseline_repeated() -> None:
     record = run(0, 1000, 1000)
     record["variants"] = names
     record["windows"] = [window(n, 0, [10, 10]) for n in names]
-    table = summary.table(CELL.group(), summary.judge([record]))
+    table = summary.table(CELL.group(), judge([record]))
     heads = [line.split() for line in table.splitlines() if " v0 " in line]
     assert [h[-4:] for h in heads] == [
         ["v0", "v1", "v2", "v3"],
@@ -143,7 +61,7 @@ def test_the_clone_bounds_what_is_called() -> None:
             w["ops"] = [rates.get(w["variant"], w["ops"][0])] * 2
             w["rate"] = sum(w["ops"]) * 1e3 * (1 + number / 1e4)
         runs.append(record)
-    result = summary.judge(runs)[0]
+    result = judge(runs)[0]
     assert result.threshold == pytest.approx(0.05, abs=1e-6)
     words = {n: j.verdict.word for n, j in result.variants.items() if j.verdict}
     assert words["fast"] == "inconclusive" and words["faster"] == "faster"
@@ -182,7 +100,7 @@ def test_disturbed_runs_are_kept_and_marked() -> None:
     quiet, noisy = run(0, 1000, 1100), run(1, 1000, 1100)
     quiet["disturbed"] = []
     noisy["disturbed"] = ["others worked for 1.50 CPUs", "throttle counts rose by 3"]
-    (result,) = summary.judge([quiet, noisy])
+    (result,) = judge([quiet, noisy])
     assert result.runs == 2
     text = " ".join(summary.summary([quiet, noisy], HOST, [CELL], 2).split())
     assert "Runs that were disturbed (kept): 1 of 2 in dup-close" in text
@@ -192,7 +110,7 @@ def test_disturbed_runs_are_kept_and_marked() -> None:
 def test_the_table_says_what_is_needed_and_what_was_spent() -> None:
     """Ratios of 1.0 and 1.2 in turn: the mean is known to no better than 8%."""
     runs = [run(i, 1000, 1000 + 200 * (i % 2)) for i in range(6)]
-    (result,) = summary.judge(runs)
+    (result,) = judge(runs)
     verdict = result.variants["fast"].verdict
     assert verdict and verdict.word == "inconclusive"
     table = summary.table(CELL.group(), [result])
@@ -201,7 +119,7 @@ def test_the_table_says_what_is_needed_and_what_was_spent() -> None:
     assert needs.split()[1:] == [seconds, "s", "more"] and int(seconds) > 0
     assert f"about {seconds} s more would do" in verdict.text
     assert "cost by tasks: 2: 0.6 s" in table
-    few = summary.table(CELL.group(), summary.judge(runs[:3]))
+    few = summary.table(CELL.group(), judge(runs[:3]))
     assert "2 more runs" in few
 
 
@@ -223,7 +141,7 @@ def test_roles_are_told_apart() -> None:
         one["setup"]["roles"] = ["read", "write"]
         for w in one["windows"]:
             w["ops"] = [900, 100 if w["variant"] == "slow" else 50]
-    judged = summary.judge(runs)[0].variants
+    judged = judge(runs)[0].variants
     assert judged["slow"].roles["read"].estimate == pytest.approx(900e3)
     assert judged["fast"].roles["write"].estimate == pytest.approx(50e3)
     assert judged["fast"].fairness.jain == pytest.approx(1)
@@ -238,7 +156,7 @@ def test_what_does_not_conform_says_so_in_its_table() -> None:
     why = "does not conform: not the lowest descriptor"
     for record in runs:
         record["setup"]["nonconforming"] = {"fast": why}
-    result = summary.judge_cell(CELL, runs)
+    result = judge_cell(CELL, runs)
     assert f"\n  fast {why}\n" in summary.table(CELL.group(), [result])
     assert figures.rates([(2.0, result)])[1].label == f"fast ({why})"
     assert figures.rates([(2.0, result)])[0].label == "slow"
@@ -248,7 +166,7 @@ def test_a_table_elsewhere_is_noted() -> None:
     """--table-node: what the driver says of a table that is not known to be there."""
     here, there = run(0, 100, 120), run(1, 100, 120)
     here["setup"] |= {"table_node": 1, "table_there": True}
-    assert not summary.notes([summary.judge_cell(CELL, [here])], 1)
+    assert not summary.notes([judge_cell(CELL, [here])], 1)
     there["setup"] |= {"table_node": 1, "table_there": "pages on another node: 3"}
-    (said,) = summary.notes([summary.judge_cell(CELL, [here, there])], 2)
+    (said,) = summary.notes([judge_cell(CELL, [here, there])], 2)
     assert said.startswith("Not known to be on its --table-node (pages on another")
