@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-# Until the imports are done, which takes a second, Ctrl-C has nothing to save.
+# Until the imports are done, which takes half a second, Ctrl-C has nothing to save.
 signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
 
 from bench.cli import main  # noqa: E402

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from bench import calibration, doctor, drive, plot, stats
 from bench.calibration import Calibration
@@ -86,7 +86,7 @@ class Trials:
             sizes = np.array([*stats.stop_sizes(runs - 1), runs])
             parts = [drawn[:, :size] for size in sizes]
             errors = [np.std(part, axis=1, ddof=1) for part in parts]
-            scale = t.ppf(0.975, sizes - 1) / np.sqrt(sizes)
+            scale = stdtrit(sizes - 1, 0.975) / np.sqrt(sizes)
             self.seen[runs] = Looks(
                 np.stack([np.mean(part, axis=1) for part in parts], axis=1),
                 np.stack(errors, axis=1) * scale,

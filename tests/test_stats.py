@@ -238,6 +238,20 @@ def test_a_fifth_on_each_side_may_be_anything(values: list[float], wild: float) 
     assert stats.location(spoilt) == pytest.approx(stats.location(values))
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_quantiles_are_those_of_scipy(level: float) -> None:
+    """t's at any degrees of freedom; the folded normal's at any bias and spread."""
+    for degrees in (1, 2, 3.7, 4, 9, 29.5, 199):
+        got = stats._t_quantile(level, degrees)
+        assert got == pytest.approx(scipy_stats.t.ppf(0.5 + level / 2, degrees), 1e-12)
+    for bias in (0, 1e-9, 0.001, -0.01, 0.3):
+        for spread in (1e-6, 0.001, 0.02, 0.3):
+            error = spread / math.sqrt(7)
+            folded = scipy_stats.foldnorm(abs(bias) / error, scale=error)
+            want = math.expm1(folded.ppf(level))
+            assert stats.aa_bound(bias, spread, 7, level) == pytest.approx(want, 1e-12)
+
+
 @given(st.lists(RATES, min_size=2, max_size=30))
 def test_t_interval_against_scipy(rates: list[float]) -> None:
     got = stats.rate_interval([[rate] for rate in rates])

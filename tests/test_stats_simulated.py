@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, optimize
 from scipy import stats as scipy_stats
 
 from bench import stats
@@ -117,6 +117,21 @@ def test_minimal_effect_against_an_integral(runs: int) -> None:
     edge = 1.959964 / t
     power = integrate.quad(called, 0, edge)[0] + integrate.quad(called, edge, 6)[0]
     assert power == pytest.approx(0.95, abs=2e-4)
+
+
+@pytest.mark.parametrize("runs", [5, 12, 100])
+def test_minimal_effect_against_scipy(runs: int) -> None:
+    """The same definition by scipy.stats and scipy's root finder."""
+    ranks = (np.arange(4000) + 0.5) / 4000
+    sampled = np.sqrt(scipy_stats.chi2.ppf(ranks, runs - 1) / (runs - 1))
+    needed = np.maximum(
+        scipy_stats.t.ppf(0.975, runs - 1) * sampled, 1.9599639845400538
+    )
+    shift = optimize.brentq(
+        lambda at: np.mean(scipy_stats.norm.cdf(at - needed)) - 0.95, 0, 1e4, xtol=1e-13
+    )
+    want = math.expm1(shift * 0.02 / math.sqrt(runs))
+    assert stats.minimal_effect(0.02, runs) == pytest.approx(want, 1e-12)
 
 
 def test_minimal_effect_shrinks_with_runs() -> None:
