@@ -9,6 +9,7 @@
 # make lint       formatters, linters, types, warnings of both compilers
 # make bench      the numbers of the README, as ratios within one run  PART=loop
 #                 PEER=path/to/will-it-scale: beside that  PART=testcases
+#                 CASES="dup1 open1": only these of its cases
 # make clean      remove build/
 #
 # Variables:

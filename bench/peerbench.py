@@ -10,9 +10,11 @@ come of the same program and loop, sooner than it would print an average.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -46,6 +48,20 @@ def theirs(case: str, mode: str, tasks: int, seconds: int) -> list[int]:
     return [] if done.returncode else totals
 
 
+def ours(words: list[str]) -> tuple[list[dict[str, Any]], str]:
+    """The windows of one run of ours; none where it failed, and what it said."""
+    done = subprocess.run(
+        [modelbench.DRIVER, "run", *words, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        return [], done.stderr.strip().removeprefix("fdscale: ")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return [e for e in lines if e["event"] == "window"], ""
+
+
 def find() -> list[str]:
     """The cases that are built there; raises Problem(USAGE)."""
     cases = sorted(p.name.removesuffix("_threads") for p in PEER.glob("*_threads"))
@@ -56,23 +72,36 @@ def find() -> list[str]:
     return cases
 
 
+def chosen(known: list[str]) -> list[str]:
+    """Those of the known cases that CASES names; all where it names none."""
+    named = os.environ.get("CASES", "").split()
+    wrong = [case for case in named if case not in known]
+    if wrong:
+        raise Problem(USAGE, f"CASES: no {wrong[0]}; there are: {' '.join(known)}")
+    return named or known
+
+
 def tells(compare: Callable[[float], stats.Interval]) -> str:
     """The half-width of a comparison of two sides that are equal, and whether it
     finds nothing between them, but 1.2% where that is added to one side's numbers."""
     nothing, injected = compare(1.0), compare(EFFECT)
+    if math.isnan(nothing.low):
+        return "too few runs"
     found = injected.excludes(1) and not nothing.excludes(1)
     return f"±{nothing.half_width_percent:.1f}% {'yes' if found else 'no'}"
 
 
 def side_by_side() -> None:
-    """dup1, open1, open2, open3: a ratio a cell, and what each can tell.
+    """dup1, open1, open2, open3: a ratio a cell, and what each can tell; four minutes.
 
-    Ours: six runs of a second, each with two sides in alternating windows, by the
-    interval over their ratios. Theirs: six runs of two samples, the first, third
+    Ours: six runs of half a second, each with two sides in alternating windows, by
+    the interval over their ratios. Theirs: six runs of one sample, the first, third
     and fifth against the others, as before against after, by Welch's interval over
     their logs (it has no rule of its own; this takes its runs as what they are).
+    CASES names some of the four.
     """
-    cases = [case for case in SAME if case in find()]
+    built = find()
+    cases = chosen([case for case in SAME if case in built])
     kernel = json.loads(
         subprocess.run(
             [modelbench.DRIVER, "list", "--json"], capture_output=True, check=True
@@ -81,35 +110,58 @@ def side_by_side() -> None:
     pair = f"{kernel},{kernel}#clone"
     print(f"ours over theirs ({PEER}), operations a second, {ROUNDS} runs each;")
     print("the half-width of A/A, and whether 1.2% is told from nothing")
-    print(f"  {'':<20}{'ratio [95%]':<28}{'ours':<12}theirs")
+    print(f"  {'':<20}{'ratio [95%]':<28}{'ours':<14}theirs")
     for case in cases:
         for mode in MODES:
             for tasks in (1, 2):
                 words = [*SAME[case], "--mode", mode, "--tasks", str(tasks)]
-                words += ["--variant", pair, "--windows", "50"]
+                words += ["--variant", pair, "--windows", "20"]
                 rounds = []
                 for _ in range(ROUNDS):
-                    old = theirs(case, mode, tasks, 2)
-                    rounds.append((modelbench.windows(words), old))
+                    old = theirs(case, mode, tasks, 1)
+                    rounds.append((*ours(words), old))
                 name = f"{case} {tasks} {mode}"
                 print(f"  {name:<20}" + row(rounds, kernel), flush=True)
 
 
-def row(rounds: list[tuple[list[dict[str, Any]], list[int]]], kernel: str) -> str:
-    """What is said of a cell."""
-    clone = f"{kernel}#clone"
-    pairs = [stats.block_pairs(windows, clone, kernel) for windows, _ in rounds]
-    mine = [fmean(base for _, base in run) for run in pairs]
-    other = [fmean(samples) for _, samples in rounds]
-    ratio = stats.ratio_interval([[both] for both in zip(mine, other)])
+# What a run of ours gave (windows, or what it said), and one of theirs.
+Round = tuple[list[dict[str, Any]], str, list[int]]
 
-    def ours(effect: float) -> stats.Interval:
+
+def lacking(windows: list[dict[str, Any]], said: str, samples: list[int]) -> str:
+    """Why there is no ratio of such a run; empty where there is."""
+    if not samples or not all(samples):
+        return "theirs gave no number"
+    if said or not windows:
+        return f"ours: {said or 'no window'}"
+    if not all(w["rate"] > 0 for w in windows):
+        return "ours had a window without an operation"
+    return ""
+
+
+def row(rounds: list[Round], kernel: str) -> str:
+    """What is said of a cell, with a line for each reason to leave runs out."""
+    clone = f"{kernel}#clone"
+    reasons = Counter(lacking(*each) for each in rounds)
+    whole = [(new, old) for new, told, old in rounds if not lacking(new, told, old)]
+    pairs = [stats.block_pairs(windows, clone, kernel) for windows, _ in whole]
+    mine = [fmean(base for _, base in run) for run in pairs]
+    other = [fmean(samples) for _, samples in whole]
+
+    def by_ours(effect: float) -> stats.Interval:
         return stats.ratio_interval([[(a / effect, b) for a, b in p] for p in pairs])
 
-    def peers(effect: float) -> stats.Interval:
+    def by_theirs(effect: float) -> stats.Interval:
         return stats.welch_ratio(other[::2], [n / effect for n in other[1::2]])
 
-    return f"{modelbench.said(ratio):<28}{tells(ours):<12}{tells(peers)}"
+    text = "no ratio"
+    if len(whole) > 1:
+        ratio = stats.ratio_interval([[both] for both in zip(mine, other)])
+        text = f"{modelbench.said(ratio):<28}{tells(by_ours):<14}{tells(by_theirs)}"
+    for reason, times in reasons.items():
+        if reason:
+            text += f"\n    {times} of {len(rounds)} runs left out: {reason}"
+    return text
 
 
 def testcases() -> None:
@@ -117,7 +169,7 @@ def testcases() -> None:
 
     CASES names some of them; two tasks, three runs each, alternating.
     """
-    wanted = os.environ.get("CASES", "").split() or find()
+    wanted = chosen(find())
     counts = {"built": 0, "ran": 0, "within": 0, "reported": 0}
     print(f"--testcase over {PEER}'s own, 2 tasks, 3 runs: ratio [95%]")
     for case in wanted:
@@ -146,19 +198,11 @@ def one_case(case: str, path: Path, mode: str) -> tuple[str, str]:
     pairs = []
     for _ in range(3):
         old = theirs(case, mode, 2, 1)
-        words = ["run", "--testcase", str(path), "--mode", mode, "--tasks", "2"]
-        done = subprocess.run(
-            [modelbench.DRIVER, *words, "--json"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            return done.stderr.strip().removeprefix("fdscale: "), "reported"
+        windows, said = ours(["--testcase", str(path), "--mode", mode, "--tasks", "2"])
+        if said:
+            return said, "reported"
         if not old or not all(old):
             return "theirs gave no number", "ran alone"
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        windows = [e for e in lines if e["event"] == "window"]
         # As theirs counts: all operations over all of the time.
         ops = sum(sum(w["ops"]) for w in windows)
         pairs.append((ops * 1e9 / sum(w["ns"] for w in windows), fmean(old)))
