@@ -66,7 +66,7 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
 all: $(BUILD)/fdscale $(BUILD)/own-driver
 
-MAIN_OBJS := $(OBJ)/drivers/main.o $(OBJ)/drivers/look.o $(OBJ)/drivers/dry_run.o
+MAIN_OBJS := $(patsubst %,$(OBJ)/drivers/%.o,main look conformance dry_run)
 $(BUILD)/fdscale: $(MAIN_OBJS) $(LIB_OBJS) $(WORKLOAD_OBJS)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
