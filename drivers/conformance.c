@@ -107,27 +107,24 @@ static int check_one(const char *name, const struct variant *v, bool json,
 	return broken < 0 ? COULD_NOT : broken ? ANSWER_NO : DONE;
 }
 
-/* The names in @list, cut up in place; "all" or NULL is all that conform. */
-static unsigned int check_names(enum backend backend, char *list,
-				const char **names)
+/* The names in @list, cut up in place; NULL is all that conform. */
+static int check_names(enum backend backend, char *list, const char **names,
+		       unsigned int *count, struct problem *p)
 {
-	unsigned int n = 0;
-	char *save = NULL;
+	char all[] = "all";
 
-	if (!list || !strcmp(list, "all"))
-		return options_all_variants(backend, names, VARIANTS_MAX);
-	for (char *w = strtok_r(list, ",", &save); w && n < VARIANTS_MAX;
-	     w = strtok_r(NULL, ",", &save))
-		names[n++] = w;
-	return n;
+	return options_split_variants(backend, list ? list : all, names, count,
+				      p);
 }
 
 static int check_model(char *list, bool json, struct problem *p)
 {
 	const char *names[VARIANTS_MAX];
-	unsigned int n = check_names(BACKEND_MODEL, list, names);
-	int worst = DONE;
+	unsigned int n;
+	int worst = check_names(BACKEND_MODEL, list, names, &n, p);
 
+	if (worst)
+		return worst;
 	for (unsigned int i = 0; i < n; i++)
 		if (!variant_find(names[i], FILES_LOCK_QUEUED, false, p))
 			return USAGE;
@@ -146,10 +143,13 @@ static int check_model(char *list, bool json, struct problem *p)
 static int check_switched(char *list, bool json, struct problem *p)
 {
 	const char *names[VARIANTS_MAX];
-	unsigned int n = check_names(BACKEND_KERNEL, list, names);
 	struct kswitch k;
-	int worst = kswitch_open(&k, p);
+	unsigned int n;
+	int worst = check_names(BACKEND_KERNEL, list, names, &n, p);
 
+	if (worst)
+		return worst;
+	worst = kswitch_open(&k, p);
 	for (unsigned int i = 0; i < n && worst < USAGE; i++) {
 		int status = kswitch_set(&k, names[i], p);
 

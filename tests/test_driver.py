@@ -434,3 +434,21 @@ def test_what_does_not_conform_is_labelled(fdscale: Run) -> None:
     assert f"\nany-fd {why}\n" in fdscale(*words).stdout
     setup = events(fdscale(*words, "--json"))[0]
     assert setup["nonconforming"] == {"any-fd": why}
+
+
+@pytest.mark.parametrize(
+    "names, named",
+    [
+        (",", "none named"),
+        ("two-level,two-level", "'two-level' twice"),
+        (",".join(f"two-level+{'+'.join(['cond-clear'] * n)}" for n in range(99)), ""),
+    ],
+)
+def test_check_takes_the_names_that_run_takes(
+    fdscale: Run, names: str, named: str
+) -> None:
+    """None, one twice, more than there is room for: refused, nothing is left out."""
+    for command in (("check",), ("run", "dup-close")):
+        done = fdscale(*command, "--backend", "model", "--variant", names)
+        assert done.returncode == 2 and not done.stdout
+        assert named in done.stderr and len(done.stderr.splitlines()) == 1

@@ -131,16 +131,17 @@ static int find_workload(const char *name, enum backend backend,
 			   known);
 }
 
-static int add_variant(struct run *run, const char *name, struct problem *p)
+static int add_variant(const char **names, unsigned int *count,
+		       const char *name, struct problem *p)
 {
-	if (run->variants == VARIANTS_MAX)
+	if (*count == VARIANTS_MAX)
 		return problem_set(p, USAGE, "--variant: at most %d at once",
 				   VARIANTS_MAX);
-	for (unsigned int i = 0; i < run->variants; i++)
-		if (!strcmp(run->variant_names[i], name))
+	for (unsigned int i = 0; i < *count; i++)
+		if (!strcmp(names[i], name))
 			return problem_set(p, USAGE, "--variant: '%s' twice",
 					   name);
-	run->variant_names[run->variants++] = name;
+	names[(*count)++] = name;
 	return DONE;
 }
 
@@ -167,29 +168,28 @@ unsigned int options_all_variants(enum backend backend, const char **names,
 	return n;
 }
 
-/* "a,b#clone,all" into variant_names; the text is cut up and kept. */
-static int split_variants(struct run *run, char *text, struct problem *p)
+int options_split_variants(enum backend backend, char *text, const char **names,
+			   unsigned int *count, struct problem *p)
 {
 	const char *all[VARIANTS_MAX];
 	char *save = NULL;
 
+	*count = 0;
 	for (char *name = strtok_r(text, ",", &save); name;
 	     name = strtok_r(NULL, ",", &save)) {
 		unsigned int n = 1;
 
 		all[0] = name;
 		if (!strcmp(name, "all"))
-			n = options_all_variants(run->backend, all,
-						 VARIANTS_MAX);
+			n = options_all_variants(backend, all, VARIANTS_MAX);
 		for (unsigned int i = 0; i < n; i++) {
-			int status = add_variant(run, all[i], p);
+			int status = add_variant(names, count, all[i], p);
 
 			if (status)
 				return status;
 		}
 	}
-	return run->variants ? DONE
-			     : problem_set(p, USAGE, "--variant: none named");
+	return *count ? DONE : problem_set(p, USAGE, "--variant: none named");
 }
 
 #define CLONE "#clone"
@@ -258,7 +258,8 @@ static int resolve_variants(struct run *run, char *text, struct problem *p)
 				      ? kernel_running()
 				      : "stock-6.12,merged-6.13");
 	run->variant_text = text;
-	status = split_variants(run, text, p);
+	status = options_split_variants(run->backend, text, run->variant_names,
+					&run->variants, p);
 	for (unsigned int i = 0; !status && i < run->variants; i++)
 		status = resolve_variant(run, i, p);
 	if (!status && run->inject > 0 && !any_clone(run))

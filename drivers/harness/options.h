@@ -23,4 +23,12 @@ void options_free(struct run *run);
 unsigned int options_all_variants(enum backend backend, const char **names,
 				  unsigned int most);
 
+/*
+ * "a,b#clone,all" into @names, of VARIANTS_MAX places.  @text is cut up: the
+ * names point into it.  DONE, or USAGE where there are none, too many, or one
+ * twice.
+ */
+int options_split_variants(enum backend backend, char *text, const char **names,
+			   unsigned int *count, struct problem *p);
+
 #endif
