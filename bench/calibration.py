@@ -18,13 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench import stats
-from bench.host import load_host
-from bench.judge import judge
+from bench import judge, stats
+from bench.compare_rows import Folder
 from bench.looks import safe_name
 from bench.plan import Cell
 from bench.problem import Problem
-from bench.store import load, write_whole
+from bench.store import write_whole
 
 SPOKEN = 30.0  # seconds: what tables say of a host, it resolves in so many
 
@@ -142,7 +141,7 @@ class Calibrations:
 
 
 def threshold_in(
-    folders: Sequence[str], baseline: str | None
+    folders: Sequence[Folder], baseline: str | None
 ) -> Callable[[Mapping[str, Any], int], float | None]:
     """compare's threshold. In one folder: what its clones say, else as calibrated.
 
@@ -152,10 +151,12 @@ def threshold_in(
 
     @cache
     def within() -> dict[Cell, float | None]:
-        at = Path(folders[0])
-        known = Calibrations(load_host(at / "host.json"))
-        judged = judge(load(at), baseline or "", known.threshold)
-        return {result.cell: result.threshold for result in judged}
+        known = Calibrations(folders[0].host)
+        runs = judge.by_cell(map(dict, folders[0].rows))
+        return {
+            cell: judge.threshold_of(cell, some, baseline or "", known.threshold)
+            for cell, some in runs.items()
+        }
 
     def threshold(cell: Mapping[str, Any], runs: int) -> float | None:
         if len(folders) > 1:

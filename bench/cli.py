@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from bench import calibrate, compare, compat, doctor, drive, hold, kernel
 from bench import report, reproduce, topo
 from bench.calibration import threshold_in
+from bench.compare_rows import read_folder
 from bench.check import Needs
 from bench.plan import CASE_WINDOW_MS, Plan, load_plan, parse_percent, parse_tasks
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
@@ -420,9 +421,11 @@ def compared(args: argparse.Namespace) -> int:
     limit = args.fail_if_slower
     if limit is not None:
         limit = parse_percent("--fail-if-slower", limit)
+    read = {path: read_folder(path) for path in args.folder}
     text, status = compare.compare(
         *(args.folder, args.baseline, args.format, limit),
-        threshold_in(args.folder, args.baseline),
+        threshold_in([read[path] for path in args.folder], args.baseline),
+        read.__getitem__,
     )
     print(text)
     return status

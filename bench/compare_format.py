@@ -23,6 +23,8 @@ WIDTH = 80
 def _wrap(text: str, indent: int = 0) -> list[str]:
     """Lines of at most WIDTH columns; the later ones stand two columns in."""
     first = " " * indent
+    if text.strip() and text.isprintable() and indent + len(text) <= WIDTH:
+        return [first + text.rstrip()]  # most are: textwrap takes its time
     return textwrap.wrap(
         text,
         WIDTH,

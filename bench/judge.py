@@ -140,6 +140,28 @@ def two_modes(runs: list[list[float]]) -> bool:
     return stats.bimodal(within)
 
 
+def usable(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs that a number may come of."""
+    return [r for r in runs if not r["error"] and r["windows"]]
+
+
+def baseline_of(good: list[dict[str, Any]], asked: str) -> str:
+    """The one that was asked for, where it was measured; else the first; or ""."""
+    variants: list[str] = good[0]["variants"] if good else []
+    return asked if asked in variants else variants[0] if variants else ""
+
+
+def threshold_of(
+    cell: Cell, runs: list[dict[str, Any]], baseline: str, stored: Stored | None
+) -> float | None:
+    """What A/A stays below: by the clone in the blocks, else as stored."""
+    good = usable(runs)
+    threshold = aa_threshold(good, baseline_of(good, baseline))
+    if threshold is None and stored and good and len(good[0]["variants"]) > 1:
+        threshold = stored(cell, len(good))
+    return threshold
+
+
 def judge_variant(
     good: list[dict[str, Any]], variant: str, baseline: str, threshold: float | None
 ) -> Judged:
@@ -180,16 +202,14 @@ def judge_cell(
 
     Where no clone was in the blocks, stored says what A/A stays below.
     """
-    good = [r for r in runs if not r["error"] and r["windows"]]
+    good = usable(runs)
     counts = Counter(r["error"]["text"] for r in runs if r["error"])
     failures = [f"{t} ({n} runs)" if n > 1 else t for t, n in counts.items()]
     variants = good[0]["variants"] if good else []
-    chosen = baseline if baseline in variants else variants[0] if variants else ""
+    chosen = baseline_of(good, baseline)
     seconds = sum(r["seconds"] for r in runs)
     fdsize = good[0]["setup"]["fdsize"] if good else 0
-    threshold = aa_threshold(good, chosen)
-    if threshold is None and stored and len(variants) > 1:
-        threshold = stored(cell, len(good))
+    threshold = threshold_of(cell, runs, chosen, stored)
     result = CellResult(
         cell, chosen, len(good), seconds, fdsize, threshold, failures=failures
     )

@@ -333,6 +333,11 @@ def flat(host: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]
             yield prefix + key, str(text)
 
 
+def whole(numbers: Iterable[float]) -> str:
+    """In full, without decimals."""
+    return " ".join(f"{number:.0f}" for number in numbers)
+
+
 def policy(style: str, script: str) -> str:
     """What the page may do: show its own images, run this script, nothing else."""
 
@@ -379,6 +384,7 @@ def render(shown: Sequence[Shown]) -> str:
         hold=hold_of,
         flat=flat,
         caution=caution,
+        whole=whole,
     )
     style, script = ((TEMPLATES / f"report.{x}").read_text() for x in ("css", "js"))
     report, why_not = compared(shown)

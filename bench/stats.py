@@ -91,14 +91,28 @@ class Verdict:
         return self.word != "inconclusive"
 
 
-def _logs(values: Numbers) -> Floats:
-    array = np.asarray(values, dtype=float)
-    if array.size == 0:
+# Most samples here are a few numbers, and there are many: numpy's price a call is
+# several times that of the arithmetic.
+
+
+def _logs(values: Numbers) -> list[float]:
+    if len(values) == 0:
         raise ValueError("no values")
-    if not np.all(np.isfinite(array) & (array > 0)):
+    if not all(0 < value < math.inf for value in values):
         raise ValueError("rates and ratios are positive numbers")
-    logs: Floats = np.log(array)
-    return logs
+    return [math.log(value) for value in values]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _variance(values: Sequence[float], lost: int = 1) -> float:
+    """Of a sample; lost=0: of all there are."""
+    if len(values) <= lost:
+        return math.nan
+    middle = _mean(values)
+    return math.fsum((v - middle) ** 2 for v in values) / (len(values) - lost)
 
 
 def effect(ratio: float) -> float:
@@ -141,22 +155,23 @@ def location(values: Numbers) -> float:
     disturbed five times as much, or heavy tails, it is the narrowest of the four.
     Hodges-Lehmann has its edge only where nothing is disturbed, and needs all pairs.
     """
-    ordered = np.sort(np.asarray(values, dtype=float))
-    if ordered.size == 0:
+    ordered = sorted(values)
+    if not ordered:
         raise ValueError("no values")
-    cut = max(1, ordered.size // 5) if ordered.size > 2 else 0
-    return float(np.mean(ordered[cut : ordered.size - cut]))
+    n = len(ordered)
+    cut = max(1, n // 5) if n > 2 else 0
+    return _mean(ordered[cut : n - cut])
 
 
 def t_interval(values: Numbers, level: float = 0.95) -> Interval:
     """Student's interval of the geometric mean of values, one for each run."""
     logs = _logs(values)
-    n = logs.size
-    middle = float(np.mean(logs))
+    n = len(logs)
+    middle = _mean(logs)
     if n < 2:
         return Interval(math.exp(middle), math.nan, math.nan, n)
     # The standard error: the deviation of one run would be sqrt(n) times too wide.
-    error = float(np.std(logs, ddof=1)) / math.sqrt(n)
+    error = math.sqrt(_variance(logs) / n)
     half = _t_quantile(level, n - 1) * error
     return Interval(
         math.exp(middle), math.exp(middle - half), math.exp(middle + half), n
@@ -217,15 +232,15 @@ def welch_ratio(
     what a reboot does is then not separated from what the change does.
     """
     a, b = _logs(boots_a), _logs(boots_b)
-    n = min(a.size, b.size)
-    middle = float(np.mean(a) - np.mean(b))
+    n = min(len(a), len(b))
+    middle = _mean(a) - _mean(b)
     if n < MIN_BOOTS:
         return Interval(math.exp(middle), math.nan, math.nan, n)
-    va, vb = np.var(a, ddof=1) / a.size, np.var(b, ddof=1) / b.size
+    va, vb = _variance(a) / len(a), _variance(b) / len(b)
     half = 0.0
     if va + vb > 0:
-        degrees = (va + vb) ** 2 / (va**2 / (a.size - 1) + vb**2 / (b.size - 1))
-        half = _t_quantile(level, float(degrees)) * math.sqrt(va + vb)
+        degrees = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
+        half = _t_quantile(level, degrees) * math.sqrt(va + vb)
     return Interval(
         math.exp(middle), math.exp(middle - half), math.exp(middle + half), n
     )
@@ -238,17 +253,23 @@ def fairness(ops_per_task: Sequence[float]) -> Fairness:
     beside others that have a core each stay above that; a lock that passes by a
     task, or a task that was not running, does not.
     """
-    ops = np.asarray(ops_per_task, dtype=float)
-    mean = float(np.mean(ops))
+    ops = [float(done) for done in ops_per_task]
+    mean = _mean(ops) if ops else 0
     if mean <= 0:
         raise ValueError("no task did anything")
     return Fairness(
-        least=float(ops.min()),
-        most=float(ops.max()),
-        cv=float(np.std(ops)) / mean,
-        jain=float(ops.sum() ** 2 / (ops.size * np.sum(ops**2))),
-        starved=bool(ops.min() < mean / 2),
+        least=min(ops),
+        most=max(ops),
+        cv=math.sqrt(_variance(ops, 0)) / mean,
+        jain=math.fsum(ops) ** 2 / (len(ops) * math.fsum(x * x for x in ops)),
+        starved=min(ops) < mean / 2,
     )
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    at = share * (len(ordered) - 1)
+    low = ordered[int(at)]
+    return low + (ordered[math.ceil(at)] - low) * (at % 1)
 
 
 def outliers(values: Sequence[float]) -> list[str]:
@@ -257,12 +278,12 @@ def outliers(values: Sequence[float]) -> list[str]:
     "low" and "high" lie beyond 1.5 interquartile ranges, "far low" and "far high"
     beyond 3. Labels only: nothing is dropped, `location` copes with them.
     """
-    array = np.asarray(values, dtype=float)
-    if array.size == 0:
+    if not values:
         return []
-    q1, q3 = np.percentile(array, [25, 75])
+    ordered = sorted(values)
+    q1, q3 = _quantile(ordered, 0.25), _quantile(ordered, 0.75)
     labels = []
-    for value in array:
+    for value in values:
         out = max(q1 - value, value - q3)
         side = "low" if value < q1 else "high"
         far = "far " if out > 3 * (q3 - q1) else ""
@@ -279,10 +300,10 @@ def bimodal(values: Sequence[float]) -> bool:
     (simulated, n from 8 to 1000). So at most 1% of flat, and fewer of bell-shaped,
     samples are flagged. Below 8 values it cannot tell and says no.
     """
-    ordered = np.sort(np.asarray(values, dtype=float))
-    n = ordered.size
+    n = len(values)
     if n < 8:
         return False
+    ordered = np.sort(np.asarray(values, dtype=float))
     middle = ordered.mean()
     ordered = ordered - middle
     total = float(np.sum(ordered**2))
@@ -419,7 +440,7 @@ def expected_false(comparisons: int, level: float = 0.95) -> float:
 
 def spread(ratios: Numbers) -> float:
     """The standard deviation of the logs of per-run ratios, a sample's (n - 1)."""
-    return float(np.std(_logs(ratios), ddof=1))
+    return math.sqrt(_variance(_logs(ratios)))
 
 
 def aa_quantile(ratios: Numbers, level: float = 0.95) -> float:
@@ -429,7 +450,7 @@ def aa_quantile(ratios: Numbers, level: float = 0.95) -> float:
 
 def aa_threshold(run_ratios: Numbers, runs: int, level: float = 0.95) -> float:
     """The same at any number of runs, from the ratios of single A/A runs."""
-    bias = float(np.mean(_logs(run_ratios)))
+    bias = _mean(_logs(run_ratios))
     return aa_bound(bias, spread(run_ratios), runs, level)
 
 

@@ -91,10 +91,16 @@ def shape(value: Any) -> Any:
     """All that result.json can tell of a value: keys, types, the words it judges by
     name, whether a number is negative.  Lines of one shape are right or wrong alike."""
     if isinstance(value, dict):
-        return frozenset(
-            (k, (type(v), v) if k in JUDGED and isinstance(v, str | int) else shape(v))
-            for k, v in value.items()
-        )
+        parts: list[Any] = []
+        for k, v in value.items():
+            kind = type(v)
+            if kind is int or kind is float:
+                parts.append((k, kind, v if k in JUDGED else v < 0))
+            elif kind is str:
+                parts.append((k, v if k in JUDGED else kind))
+            else:
+                parts.append((k, shape(v)))
+        return frozenset(parts)
     if isinstance(value, list):
         kinds = set(map(type, value))
         if kinds <= {int, float}:

@@ -332,7 +332,8 @@ def test_compare_uses_it_inside_one_folder(tmp_path: Path) -> None:
     host = read_host()
     host["hostname"], host["kernel"]["release"] = "host/1", "6.18"
     (tmp_path / "host.json").write_text(json.dumps(host))
-    one = calibration.threshold_in([str(tmp_path)], None)
+    folder = compare_rows.read_folder(str(tmp_path))
+    one = calibration.threshold_in([folder], None)
     assert one(CELL.as_dict(), 6) == pytest.approx(KEPT.threshold(6))
-    two = calibration.threshold_in([str(tmp_path), str(tmp_path)], None)
+    two = calibration.threshold_in([folder, folder], None)
     assert two(CELL.as_dict(), 6) is None
