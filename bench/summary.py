@@ -314,7 +314,8 @@ def summary(
         if any(r.variants for r in cells):
             parts.append(table(group, cells))
     failed = alike((text, str(r.cell)) for r in results for text in r.failures)
-    missing = [str(c) for c in planned if c not in {r.cell for r in results}]
+    measured = {r.cell for r in results}
+    missing = [str(c) for c in planned if c not in measured]
     for title, lines in (
         ("Notes", notes(results, planned_runs) + not_counted(records)),
         ("Failed or refused", failed),
