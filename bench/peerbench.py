@@ -26,6 +26,7 @@ from bench.problem import USAGE, Problem
 PEER = Path(os.environ.get("PEER") or "no peer")
 ROUNDS = 6
 EFFECT = 1.012
+WARM_UP = 5  # its own: with -s N it stops after N + 6 samples
 MODES = ("threads", "processes")
 # Its cases and ours of the same loop.
 SAME = {
@@ -39,7 +40,7 @@ SAME = {
 def theirs(case: str, mode: str, tasks: int, seconds: int) -> list[int]:
     """Operations in each second but the first; none where it failed."""
     done = subprocess.run(
-        [PEER / f"{case}_{mode}", "-t", str(tasks), "-s", str(-1 - seconds)],
+        [PEER / f"{case}_{mode}", "-t", str(tasks), "-s", str(seconds - WARM_UP)],
         capture_output=True,
         text=True,
         check=False,
