@@ -3,8 +3,8 @@
 
 Its samples are its own: a line a second, counted by its own process. The first is
 left out (its tasks start in it), the rest of its warm-up is not waited for: a
-negative number of seconds makes it stop after as many samples. So its numbers here
-come of the same program and loop, sooner than it would print an average.
+negative number of seconds makes it stop within that. So its numbers here come of
+the same program and loop, sooner than it would print an average.
 """
 
 from __future__ import annotations
