@@ -71,14 +71,20 @@ PAIRS = [(DASH + i % 4, 1 + 4 * i % 15) for i in range(60)]
 
 
 def with_switches() -> dict[str, Look]:
-    """The known names, and each of them with one switch: no two look the same."""
+    """The known names, and each of them with one switch: no two look the same.
+
+    Where it can be the mark is the base's and the dash alone tells the switch, so
+    that in black and white searches with one and the same switch stay apart.
+    """
     table = dict(KNOWN)
-    for base, style in KNOWN.items():
+    for at, (base, style) in enumerate(KNOWN.items()):
+        own = [(dash, style.mark) for dash in range(DASH, DASHDOTDOT + 1)]
+        pairs = own + PAIRS[at:] + PAIRS[:at]
         for switch in SWITCHES:
             taken = {
                 (s.dash, s.mark) for s in table.values() if s.colour == style.colour
             }
-            pair = next(pair for pair in PAIRS if pair not in taken)
+            pair = next(pair for pair in pairs if pair not in taken)
             table[f"{base}+{switch}"] = Look(style.colour, *pair)
     return table
 

@@ -27,6 +27,14 @@ def test_names_with_one_switch_differ_from_all_others() -> None:
     assert len({looks.look(name) for name in names}) == len(names)
 
 
+@pytest.mark.parametrize("switch", ["cond-clear", "sanity-read"])
+def test_searches_with_the_same_switch_differ_in_black_and_white(switch: str) -> None:
+    """A figure of searches that all have it is the usual one."""
+    shown = [looks.look(f"{base}+{switch}") for base in looks.KNOWN]
+    searches = [n for n, one in enumerate(looks.KNOWN.values()) if one.dash == 1]
+    assert len({(shown[n].dash, shown[n].mark) for n in searches}) == len(searches) > 5
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 6])
 def test_switches_keep_the_colour_of_the_base(count: int) -> None:
     for base, style in looks.KNOWN.items():
