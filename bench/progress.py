@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -24,7 +25,8 @@ class Progress:
         self.total = total
         self.quiet = quiet
         self.verbose = verbose
-        self.terminal = sys.stderr.isatty()
+        dumb = os.environ.get("TERM", "dumb") == "dumb"  # it has no way back
+        self.terminal = sys.stderr.isatty() and not dumb
         self.begun = time.monotonic()
         self.said = self.begun
 

@@ -244,8 +244,10 @@ def comparisons(results: list[CellResult]) -> str:
         if not name.endswith(CLONE)
     ]
     if not made:
-        why = f"no cell has two variants and {stats.MIN_RUNS} runs"
-        return f"No comparison: {why} (a kernel without the switch has one form)."
+        if any(sum(CLONE not in v for v in r.variants) > 1 for r in results):
+            return f"No comparison: none has the {stats.MIN_RUNS} runs that it takes."
+        why = "no cell has two variants (a kernel without the switch has one form)"
+        return f"No comparison: {why}."
     excluding = sum(ratio.excludes(1) for ratio in made)
     chance = stats.expected_false(len(made))
     text = (

@@ -73,7 +73,11 @@ def test_the_clone_bounds_what_is_called() -> None:
 def test_few_runs_are_no_verdict() -> None:
     """Four runs that all agree are not five."""
     runs = [run(i, 1000, 2000) for i in range(4)]
-    assert "too few runs" in summary.summary(runs, HOST, [CELL], 4)
+    text = summary.summary(runs, HOST, [CELL], 4)
+    assert "too few runs" in text
+    assert "No comparison: none has the 5 runs that it takes." in text
+    alone = [run(i, 1000, 2000) | {"variants": ["slow"]} for i in range(5)]
+    assert "a kernel without the switch" in summary.summary(alone, HOST, [CELL], 5)
 
 
 def test_long_names_stay_apart() -> None:
