@@ -62,7 +62,7 @@ class Tmpdir(HostCheck[Place]):
         return f"{value.path} ({value.kind})"
 
     def remedy(self, value: Place, needs: Needs) -> str:
-        return "--tmpdir /dev/shm"
+        return "TMPDIR=/dev/shm in the environment"
 
 
 @dataclass(frozen=True)

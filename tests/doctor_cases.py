@@ -326,7 +326,7 @@ BAD: list[tuple[str, Files, Needs, str, str, str]] = [
         Needs(),
         WARN,
         "/tmp (ext4)",
-        "--tmpdir /dev/shm",
+        "TMPDIR=/dev/shm in the environment",
     ),
     (
         "tmpdir",
@@ -334,7 +334,7 @@ BAD: list[tuple[str, Files, Needs, str, str, str]] = [
         Needs(tmpdir=Path("/nowhere")),
         FATAL,
         "/nowhere: no such directory",
-        "--tmpdir /dev/shm",
+        "TMPDIR=/dev/shm in the environment",
     ),
     (
         "nofile",
