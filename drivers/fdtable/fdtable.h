@@ -2,8 +2,8 @@
 /*
  * The userspace model of a process's descriptor table: what a kernel's
  * files_struct does between taking and dropping file_lock, with the search,
- * its switches and the lock chosen by name.  ../shared/variants.md of the
- * project's plan is the specification; the README says what it leaves out.
+ * its switches and the lock chosen by name (variant.c lists them).  The README
+ * says what it leaves out.
  *
  * Errors are returned as the kernel returns them: -EBADF, -EMFILE, ...
  */

@@ -34,7 +34,7 @@ static const unsigned int switch_bits[] = {
 	SW_END_LATE,   SW_SPLIT_LINES, SW_INLINE_SEARCH,
 };
 
-/* As shared/variants.md has them; first-word-v1 skips the expansion itself. */
+/* first-word-v1 skips the expansion itself. */
 #define PRESETS(X)                                                             \
 	X("stock-6.12", "kernels 4.4 to 6.12", two_level,                      \
 	  SW_SANITY_READ | SW_EAGER_EXPAND)                                    \
