@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ class Place:
     sizes: Sequence[Mapping[str, Any]] = ()  # what fills up, at how many tasks
 
 
+@cache
 def section(cell: Cell) -> Cell:
     """What the cells that stand together in a report have in common."""
     return replace(cell, hold="", hold_top=0, tasks=0, table_size=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import json
 import os
 from pathlib import Path
@@ -173,4 +174,5 @@ def load(folder: Path) -> list[dict[str, Any]]:
         if wrong:
             raise Problem(USAGE, f"{path}: line {number}: {wrong[:200]}")
         records.append(record)
+    gc.freeze()  # there are no cycles in JSON: not to be walked again and again
     return records
