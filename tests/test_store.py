@@ -53,7 +53,7 @@ def test_a_real_sweep_is_right_by_the_schema_itself(
         "--runs",
         "1",
     )
-    words = (*words, "--backend", "kernel", "--max-time", "5")
+    words = (*words, "--backend", "kernel")
     done = run_py("sweep", *words, "--hold", "none,low:90000000", "--out", str(out))
     assert done.returncode == 3
     records = [json.loads(text) for text in (out / RESULTS).read_text().splitlines()]
