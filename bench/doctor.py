@@ -3,13 +3,14 @@
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -91,7 +92,9 @@ def wanted(root: Root, needs: Needs) -> list[Setting]:
 
 def show(checks: list[Check], out: TextIO) -> None:
     """The checks in 80 columns; in colour on a terminal without NO_COLOR."""
-    console = Console(file=out, width=WIDTH, highlight=False)
+    # rich would leave bold and dim to who asks for no colour.
+    colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    console = Console(file=out, width=WIDTH, highlight=False, color_system=colours)
     longest = max(len(check.name) for check in checks)
     for check in checks:
         line = Text(f"{check.state:8}", COLOURS[check.state])

@@ -177,9 +177,11 @@ def test_colour_on_a_terminal(
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_colour:
         monkeypatch.setenv("NO_COLOR", "1")
-    out = Terminal()
-    show(run_checks(Root(quiet(tmp_path)), Needs()), out)
-    assert ("\x1b[" in out.getvalue()) is not no_colour
+    hidden = run_checks(Root(tmp_path), Needs())
+    for checks in (hidden, run_checks(Root(quiet(tmp_path)), Needs())):
+        out = Terminal()
+        show(checks, out)
+        assert ("\x1b[" in out.getvalue()) is not no_colour
 
 
 def test_a_plan_that_does_not_fit(run_py: Run, tmp_path: Path) -> None:
