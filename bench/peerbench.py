@@ -116,7 +116,9 @@ def side_by_side() -> None:
         for mode in MODES:
             for tasks in (1, 2):
                 words = [*SAME[case], "--mode", mode, "--tasks", str(tasks)]
-                words += ["--variant", pair, "--windows", "20"]
+                # A table of 64 slots as theirs is, and as long as a sample of theirs.
+                words += ["--variant", pair, "--table-size", "64"]
+                words += ["--windows", "5", "--window-ms", "100"]
                 rounds = []
                 for _ in range(ROUNDS):
                     old = theirs(case, mode, tasks, 1)
