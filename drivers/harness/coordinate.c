@@ -237,10 +237,7 @@ static int start_tasks(struct coordinator *c, struct problem *p)
 		pid_t pid = fork();
 
 		if (pid < 0)
-			return problem_set(p, COULD_NOT,
-					   "fork of task %u: %s; see ulimit -u "
-					   "and the cgroup's pids.max",
-					   first, strerror(errno));
+			return tasks_fork_failed(first, p);
 		if (!pid && run->workload->testcase)
 			testcase_main(run, c->shared, c->slots, self);
 		if (!pid)

@@ -308,6 +308,14 @@ static int start_threads(struct member *members, unsigned int count,
 			   strerror(error));
 }
 
+int tasks_fork_failed(unsigned int first, struct problem *p)
+{
+	return problem_set(p, COULD_NOT,
+			   "fork of task %u: %s; see ulimit -u and the "
+			   "cgroup's pids.max",
+			   first, strerror(errno));
+}
+
 void tasks_main(const struct run *run, struct shared *shared,
 		unsigned char *slots, unsigned int first, unsigned int count,
 		pid_t coordinator)

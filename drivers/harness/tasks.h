@@ -26,4 +26,7 @@ static inline struct slot *slot_of(unsigned char *slots, unsigned int task)
 	return (struct slot *)(slots + (size_t)task * SLOT_SIZE);
 }
 
+/* fork() of what begins with task @first gave errno: COULD_NOT, with @p. */
+int tasks_fork_failed(unsigned int first, struct problem *p);
+
 #endif

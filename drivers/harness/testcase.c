@@ -274,10 +274,7 @@ static int start_processes(struct problem *p)
 		pid_t pid = fork();
 
 		if (pid < 0)
-			return problem_set(p, COULD_NOT,
-					   "fork of task %u: %s; see ulimit -u "
-					   "and the cgroup's pids.max",
-					   first, strerror(errno));
+			return tasks_fork_failed(first, p);
 		if (!pid)
 			be_process(first, each, self);
 		if (!scene.group)
