@@ -8,7 +8,6 @@ counts the functions of the kernel.  Both must give the same numbers.
 
 import json
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from bench.kernel_initramfs import compiled
 from bench.kernel_layout import PRESETS
 from bench.plot import Titles
 from bench.problem import COULD_NOT, USAGE, Problem
+from bench.scratch import Scratch
 
 SEARCHES = (
     "one-level",
@@ -237,8 +237,8 @@ def count(
     if all(row.split("@")[0] in FIXED for row in rows):  # long ones, with no marks
         return first, [asdict(c) for c in first] == [asdict(c) for c in run([])]
     plugin = compiled("plugin.c", "-shared", "-fPIC")
-    with tempfile.TemporaryDirectory(prefix="fdscale-plugin-") as folder:
-        out = Path(folder) / "stretches"
+    with Scratch() as folder:
+        out = folder / "stretches"
         bounds = [
             f"f={name}:{start:x}:{end:x}"
             for name, (start, end) in functions_of(kernel).items()

@@ -9,7 +9,6 @@ say their length (drivers/kernel/guest.c).
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from bench.kernel_initramfs import initramfs
 from bench.problem import COULD_NOT, USAGE, Problem
+from bench.scratch import Scratch
 
 QEMU = "qemu-system-x86_64"
 KVM = Path("/dev/kvm")
@@ -168,8 +168,7 @@ def boot(
 ) -> Guest:
     """Boot an image and run the jobs; Problem when they did not come back."""
     start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="fdscale-guest-") as name:
-        folder = Path(name)
+    with Scratch() as folder:
         (folder / "initramfs").write_bytes(initramfs(jobs, files))
         report = ["-serial", f"file:{folder / 'report'}"]
         command = qemu(image, folder, machine, accel, report)

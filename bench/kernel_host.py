@@ -2,11 +2,11 @@
 """host.json of a guest: read from its own /proc and /sys, with its host inside."""
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from bench.host import read_host
+from bench.scratch import Scratch
 
 CPUS = "/sys/devices/system/cpu"
 FILES = (
@@ -48,8 +48,7 @@ def guest_host(said: str, accel: str, config: Path, preset: str) -> dict[str, An
     """host.json: the guest's facts by what LOOK printed in it, and the kernel's
     configuration; under "guest" how it ran and the host it ran on."""
     outside = read_host()
-    with tempfile.TemporaryDirectory(prefix="fdscale-facts-") as name:
-        root = Path(name)
+    with Scratch() as root:
         rebuild(said, root)
         release = (root / "proc/sys/kernel/osrelease").read_text().strip()
         if config.is_file():

@@ -11,11 +11,9 @@ import json
 import os
 import re
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -24,6 +22,7 @@ from types import TracebackType
 from bench.kernel_guest import Guest, Job, Machine, complaint, qemu
 from bench.kernel_initramfs import initramfs
 from bench.problem import COULD_NOT, Problem
+from bench.scratch import Scratch
 
 PROXY = Path(__file__).resolve().parent / "kernel_proxy.py"
 BOOT_SECONDS = 600
@@ -65,7 +64,8 @@ class Session:
     def __init__(
         self, image: Path, files: dict[str, Path], machine: Machine, accel: list[str]
     ) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="fdscale-guest-"))
+        self.scratch = Scratch()
+        self.folder = self.scratch.path
         self.host = self.folder / "host.json"
         self.lock = threading.Lock()
         self.jobs = 0
@@ -204,7 +204,7 @@ class Session:
         if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.scratch.drop()
 
     def __enter__(self) -> "Session":
         self.before = {k: os.environ.get(k) for k in self.environment()}

@@ -12,18 +12,17 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import tomllib
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 from bench import drive
 from bench.plan import CONFIG, Cell, Plan
+from bench.scratch import Scratch
 
 REST = "rest"
 SECONDS = 1.0  # recorded, of a cell
@@ -105,7 +104,7 @@ def perf_says(done: "subprocess.CompletedProcess[str]") -> str:
 
 def probe(perf: str) -> str:
     """Why perf cannot record here, or ""; without it being the driver's fault."""
-    with tempfile.TemporaryDirectory(prefix="fdscale-perf-") as folder:
+    with Scratch() as folder:
         words = [perf, "record", "-q", "-k", "mono", "-o", f"{folder}/data", "true"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
     return f"perf record: {perf_says(done)}" if done.returncode else ""
@@ -116,8 +115,8 @@ def take(
 ) -> tuple[dict[str, Any], str]:
     """The run's record, and the samples as perf script prints them."""
     blocks = max(2, int(SECONDS * 1000 / (plan.window_ms * len(variants))))
-    with tempfile.TemporaryDirectory(prefix="fdscale-perf-") as folder:
-        data = str(Path(folder) / "data")
+    with Scratch() as folder:
+        data = str(folder / "data")
         under = [perf, "record", "-q", "-k", "mono", "-F", "997", "-o", data, "--"]
         record = drive.run_cell(cell, variants, plan, 0, blocks, seed, under=under)
         words = [perf, "script", "-i", data, "-F", "time,ip,sym", "--ns"]
