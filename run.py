@@ -11,4 +11,8 @@ signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
 
 from bench.cli import main  # noqa: E402
 
-sys.exit(main())
+status = main()
+# All is said and kept: a signal from here on ends it quietly too.
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, frame: os._exit(130))
+sys.exit(status)

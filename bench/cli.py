@@ -543,24 +543,23 @@ def parser() -> Parser:
 
 
 def interrupt(number: int, frame: object) -> None:
-    """SIGTERM and SIGHUP end a sweep as Ctrl-C does: nothing measured is lost."""
+    """Ctrl-C, SIGTERM and SIGHUP end a sweep alike: nothing measured is lost."""
     raise KeyboardInterrupt
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; every Problem is one line on stderr and its status."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGHUP, interrupt)
     given = sys.argv[1:] if argv is None else argv
     if sys.stdout is None:
         print("run.py: stdout is closed", file=sys.stderr)
         return COULD_NOT
-    if not given:
-        parser().print_help()
-        return USAGE
-    args = parser().parse_args(given)
     try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, interrupt)
+        if not given:
+            parser().print_help()
+            return USAGE
+        args = parser().parse_args(given)
         status: int = args.call(args)
         sys.stdout.flush()
         return status

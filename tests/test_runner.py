@@ -89,6 +89,23 @@ def test_interrupted(tmp_path: Path, stop: signal.Signals) -> None:
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.parametrize("stop", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("when", ["parser", "parser().parse_args"])
+def test_interrupted_at_once(stop: str, when: str) -> None:
+    """While the words are still being read: one line, status 130."""
+    code = (
+        "import os, signal, sys; from bench import cli; made = cli.parser();"
+        "made.parse_args = cli.parser = "
+        f"lambda *_: os.kill(os.getpid(), signal.{stop});"
+        f"{'cli.parser = lambda: made;' if 'args' in when else ''}"
+        "sys.exit(cli.main(['list']))"
+    )
+    words = ["/usr/bin/python3", "-c", code]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "run.py: interrupted\n"
+
+
 def test_resume_runs_what_is_missing(run_py: Run, tmp_path: Path) -> None:
     """A torn last line is set aside, no run is made twice, the rest is made."""
     out = tmp_path / "o"
