@@ -172,10 +172,12 @@ static void build_hold(const char *hold, struct table *t)
 }
 
 /* What the loop needs besides the hold, out of its way. */
-static void prepare(const struct workload *w, const struct table *t)
+static void prepare(const struct workload *w, struct table *t)
 {
 	int fd;
 
+	t->made_by = w->made_by;
+	t->step = w->step;
 	if (w->prepare && w->prepare())
 		die("prepare", w->name, errno);
 	if (!w->helper)

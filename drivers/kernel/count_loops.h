@@ -36,12 +36,14 @@ long call_nothing(long nr, long a, long b, long c, long d);
 CALLER(call_kernel, "syscall");
 CALLER(call_nothing, "nop");
 
-/* What a loop needs to know of the table. */
+/* What a loop needs to know of the table, and of its workload. */
 struct table {
-	long low;    /* a held descriptor near the bottom */
-	long high;   /* one at the top of what is held */
-	long first;  /* the lowest free one */
-	long helper; /* what prepare() opened, far above the hold */
+	long low;	     /* a held descriptor near the bottom */
+	long high;	     /* one at the top of what is held */
+	long first;	     /* the lowest free one */
+	long helper;	     /* what prepare() opened, far above the hold */
+	const long *made_by; /* make_close: SYS_..., its arguments */
+	long step;	     /* burst: from one that is closed to the next */
 };
 
 #define HELPER_ABOVE 1024 /* the hold */
@@ -51,60 +53,17 @@ struct table {
 /* @n turns; the results or-ed together: negative when one failed. */
 typedef long (*loop)(caller call, const struct table *t, unsigned int n);
 
-static long dup_close(caller call, const struct table *t, unsigned int n)
+static long make_close(caller call, const struct table *t, unsigned int n)
 {
-	long bad = 0;
+	long nr = t->made_by[0], a = t->made_by[1], b = t->made_by[2];
+	long c = t->made_by[3], bad = 0;
 
-	(void)t;
 	while (n--) {
-		long fd = call(SYS_dup, 0, 0, 0, 0);
+		long fd = call(nr, a, b, c, 0);
 
 		bad |= fd | call(SYS_close, fd, 0, 0, 0);
 	}
 	return bad;
-}
-
-static long open_close(caller call, const struct table *t, unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(SYS_open, (long)OWN_FILE, O_RDONLY, 0, 0);
-
-		bad |= fd | call(SYS_close, fd, 0, 0, 0);
-	}
-	return bad;
-}
-
-static long dupfd_at(caller call, unsigned int n, long start)
-{
-	long bad = 0;
-
-	while (n--) {
-		long fd = call(SYS_fcntl, 0, F_DUPFD, start, 0);
-
-		bad |= fd | call(SYS_close, fd, 0, 0, 0);
-	}
-	return bad;
-}
-
-static long dupfd_0(caller call, const struct table *t, unsigned int n)
-{
-	(void)t;
-	return dupfd_at(call, n, 0);
-}
-
-static long dupfd_64(caller call, const struct table *t, unsigned int n)
-{
-	(void)t;
-	return dupfd_at(call, n, 64);
-}
-
-static long dupfd_1000(caller call, const struct table *t, unsigned int n)
-{
-	(void)t;
-	return dupfd_at(call, n, 1000);
 }
 
 /*
@@ -139,30 +98,6 @@ static long yuma(caller call, const struct table *t, unsigned int n)
 	return bad;
 }
 
-static long socket_of(caller call, unsigned int n, long family)
-{
-	long bad = 0;
-
-	while (n--) {
-		long fd = call(SYS_socket, family, SOCK_STREAM, 0, 0);
-
-		bad |= fd | call(SYS_close, fd, 0, 0, 0);
-	}
-	return bad;
-}
-
-static long socket_unix(caller call, const struct table *t, unsigned int n)
-{
-	(void)t;
-	return socket_of(call, n, AF_UNIX);
-}
-
-static long socket_inet(caller call, const struct table *t, unsigned int n)
-{
-	(void)t;
-	return socket_of(call, n, AF_INET);
-}
-
 static long pipe_close(caller call, const struct table *t, unsigned int n)
 {
 	volatile int ends[2] = {0, 0};
@@ -173,19 +108,6 @@ static long pipe_close(caller call, const struct table *t, unsigned int n)
 		bad |= call(SYS_pipe2, (long)ends, 0, 0, 0);
 		bad |= call(SYS_close, ends[0], 0, 0, 0);
 		bad |= call(SYS_close, ends[1], 0, 0, 0);
-	}
-	return bad;
-}
-
-static long eventfd_close(caller call, const struct table *t, unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(SYS_eventfd2, 0, 0, 0, 0);
-
-		bad |= fd | call(SYS_close, fd, 0, 0, 0);
 	}
 	return bad;
 }
@@ -201,45 +123,6 @@ static long socketpair_close(caller call, const struct table *t, unsigned int n)
 			    (long)ends);
 		bad |= call(SYS_close, ends[0], 0, 0, 0);
 		bad |= call(SYS_close, ends[1], 0, 0, 0);
-	}
-	return bad;
-}
-
-static long epoll_close(caller call, const struct table *t, unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(SYS_epoll_create1, 0, 0, 0, 0);
-
-		bad |= fd | call(SYS_close, fd, 0, 0, 0);
-	}
-	return bad;
-}
-
-static long memfd_close(caller call, const struct table *t, unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(SYS_memfd_create, (long)"m", 0, 0, 0);
-
-		bad |= fd | call(SYS_close, fd, 0, 0, 0);
-	}
-	return bad;
-}
-
-static long timerfd_close(caller call, const struct table *t, unsigned int n)
-{
-	long bad = 0;
-
-	(void)t;
-	while (n--) {
-		long fd = call(SYS_timerfd_create, CLOCK_MONOTONIC, 0, 0, 0);
-
-		bad |= fd | call(SYS_close, fd, 0, 0, 0);
 	}
 	return bad;
 }
@@ -354,40 +237,19 @@ static long take_burst(caller call, unsigned int n)
 	return bad;
 }
 
-static long burst_same(caller call, const struct table *t, unsigned int n)
-{
-	long bad = 0;
-
-	while (n--) {
-		bad |= take_burst(call, SIZE);
-		for (long i = 0; i < SIZE; i++)
-			bad |= call(SYS_close, t->first + i, 0, 0, 0);
-	}
-	return bad;
-}
-
-static long burst_reversed(caller call, const struct table *t, unsigned int n)
-{
-	long bad = 0;
-
-	while (n--) {
-		bad |= take_burst(call, SIZE);
-		for (long i = SIZE; i--;)
-			bad |= call(SYS_close, t->first + i, 0, 0, 0);
-	}
-	return bad;
-}
-
 /* 37 and SIZE have no common factor: every one, here and there. */
-static long burst_random(caller call, const struct table *t, unsigned int n)
+/* By steps with no factor in common with SIZE: every one of them. */
+static long burst(caller call, const struct table *t, unsigned int n)
 {
 	long bad = 0;
 
 	while (n--) {
 		bad |= take_burst(call, SIZE);
-		for (long i = 0; i < SIZE; i++)
-			bad |= call(SYS_close, t->first + 37 * i % SIZE, 0, 0,
-				    0);
+		for (long i = 0; i < SIZE; i++) {
+			long at = SIZE - (t->step < 0) + t->step * i;
+
+			bad |= call(SYS_close, t->first + at % SIZE, 0, 0, 0);
+		}
 	}
 	return bad;
 }
@@ -457,6 +319,8 @@ struct workload {
 	const char *name;
 	unsigned int operations; /* a turn */
 	loop body;
+	long made_by[4];
+	long step;	     /* burst */
 	int (*helper)(void); /* opens what the loop needs besides, or -1 */
 	int (*prepare)(void);
 };
@@ -466,32 +330,40 @@ struct workload {
  * neither an allocation nor a close of the switch in it.
  */
 static const struct workload workloads[] = {
-	{"dup-close", 1, dup_close, NULL, NULL},
-	{"open-close", 1, open_close, NULL, NULL},
-	{"dupfd:0", 1, dupfd_0, NULL, NULL},
-	{"dupfd:64", 1, dupfd_64, NULL, NULL},
-	{"dupfd:1000", 1, dupfd_1000, NULL, NULL},
-	{"two-holes", 2, two_holes, NULL, NULL},
-	{"yuma", 2, yuma, NULL, NULL},
-	{"random-churn", KEEP, random_churn, NULL, keep},
-	{"burst", 1, burst_same, NULL, NULL},
-	{"burst:reversed", 1, burst_reversed, NULL, NULL},
-	{"burst:random", 1, burst_random, NULL, NULL},
-	{"close-range", 1, close_range_of, NULL, NULL},
-	{"socket-unix", 1, socket_unix, NULL, NULL},
-	{"socket-inet", 1, socket_inet, NULL, NULL},
-	{"socketpair-close", 1, socketpair_close, NULL, NULL},
-	{"pipe-close", 1, pipe_close, NULL, NULL},
-	{"eventfd-close", 1, eventfd_close, NULL, NULL},
-	{"epoll-close", 1, epoll_close, NULL, NULL},
-	{"memfd-close", 1, memfd_close, NULL, NULL},
-	{"timerfd-close", 1, timerfd_close, NULL, NULL},
-	{"accept-unix", 1, accept_unix, listen_unix, NULL},
-	{"scm-rights", 1, scm_rights, connect_to_itself, NULL},
-	{"openneg", 1, openneg, NULL, NULL},
-	{"read1", 1, read_one, own_file, NULL},
-	{"write1", 1, write_one, own_file, NULL},
-	{"getppid", 1, nothing, NULL, NULL},
+	{"dup-close", 1, .body = make_close, .made_by = {SYS_dup}},
+	{"open-close", 1, .body = make_close,
+	 .made_by = {SYS_open, (long)OWN_FILE, O_RDONLY}},
+	{"dupfd:0", 1, .body = make_close,
+	 .made_by = {SYS_fcntl, 0, F_DUPFD, 0}},
+	{"dupfd:64", 1, .body = make_close,
+	 .made_by = {SYS_fcntl, 0, F_DUPFD, 64}},
+	{"dupfd:1000", 1, .body = make_close,
+	 .made_by = {SYS_fcntl, 0, F_DUPFD, 1000}},
+	{"two-holes", 2, .body = two_holes},
+	{"yuma", 2, .body = yuma},
+	{"random-churn", KEEP, .body = random_churn, .prepare = keep},
+	{"burst", 1, .body = burst, .step = 1},
+	{"burst:reversed", 1, .body = burst, .step = -1},
+	{"burst:random", 1, .body = burst, .step = 37},
+	{"close-range", 1, .body = close_range_of},
+	{"socket-unix", 1, .body = make_close,
+	 .made_by = {SYS_socket, AF_UNIX, SOCK_STREAM}},
+	{"socket-inet", 1, .body = make_close,
+	 .made_by = {SYS_socket, AF_INET, SOCK_STREAM}},
+	{"socketpair-close", 1, .body = socketpair_close},
+	{"pipe-close", 1, .body = pipe_close},
+	{"eventfd-close", 1, .body = make_close, .made_by = {SYS_eventfd2}},
+	{"epoll-close", 1, .body = make_close, .made_by = {SYS_epoll_create1}},
+	{"memfd-close", 1, .body = make_close,
+	 .made_by = {SYS_memfd_create, (long)"m"}},
+	{"timerfd-close", 1, .body = make_close,
+	 .made_by = {SYS_timerfd_create, CLOCK_MONOTONIC}},
+	{"accept-unix", 1, .body = accept_unix, .helper = listen_unix},
+	{"scm-rights", 1, .body = scm_rights, .helper = connect_to_itself},
+	{"openneg", 1, .body = openneg},
+	{"read1", 1, .body = read_one, .helper = own_file},
+	{"write1", 1, .body = write_one, .helper = own_file},
+	{"getppid", 1, .body = nothing},
 };
 
 #endif
