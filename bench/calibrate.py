@@ -252,6 +252,7 @@ class Calibrate:
             bias=float(np.mean(logs)),
             spread=stats.spread(np.exp(logs)),
             resolves=(),
+            disturbed=sum(bool(r["disturbed"]) for r in records),
         )
 
     def run(self, out: Path) -> int:
@@ -324,6 +325,11 @@ class Calibrate:
             f"A/A: a difference called in {called} of {trials.count} trials of at most "
             f"{TRIAL:.0f} s, stopping at +-{100 * PRECISION:g}%.",
         ]
+        if whole.disturbed:
+            parts.append(
+                f"Disturbed: {whole.disturbed} of {whole.runs} runs; they are in it: "
+                "what it resolves is what it resolves when so busy."
+            )
         if self.failed:
             parts.append(f"Left out: {len(self.failed)} failed runs: {self.failed[-1]}")
         if injected:

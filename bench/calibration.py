@@ -43,6 +43,7 @@ class Calibration:
     bias: float  # mean of the logs of the runs' ratios
     spread: float  # their standard deviation
     resolves: tuple[tuple[float, float], ...]  # (seconds, the smallest effect found)
+    disturbed: int = 0  # of the runs
 
     def threshold(self, runs: int) -> float:
         """The effect that A/A stays below, 95 times in 100, at so many runs."""
@@ -55,6 +56,8 @@ class Calibration:
         at = min(self.resolves, key=lambda pair: abs(pair[0] - SPOKEN))
         unit = self.mode if self.tasks > 1 else "thread"
         day = time.strftime("%Y-%m-%d", time.localtime(self.time))
+        if 2 * self.disturbed > self.runs:
+            day += " while disturbed"
         return (
             f"This host resolves {100 * at[1]:.2g}% in {at[0]:.0f} s a cell "
             f"({self.backend}, {self.tasks} {unit}; calibrated {day})."

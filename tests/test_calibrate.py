@@ -161,6 +161,7 @@ class Simulated:
             "setup": {"fdsize": 128},
             "windows": windows,
             "error": None,
+            "disturbed": [],
             "recorded_ns": 6 * 10**6,
             "seconds": 0.4,
         }
@@ -204,6 +205,31 @@ def test_an_injected_cost_is_found(
     assert 0.003 < data["spread"] < 0.007
     # compare sees the runs of A/A only.
     assert len(compare_rows.read_folder(str(out)).rows) == kinds.count("run")
+
+
+def test_disturbed_runs_are_told_of(
+    tmp_path: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """How many of them, and with most so, wherever the calibration is named."""
+    work = simulated(monkeypatch)
+    whole = drive.run_cell
+
+    def busy(*words: Any) -> dict[str, Any]:
+        return whole(*words) | {"disturbed": ["load 5.0"]}
+
+    monkeypatch.setattr(drive, "run_cell", busy)
+    assert work.run(tmp_path / "out") == 0
+    (kept,) = home.iterdir()
+    runs = json.loads(kept.read_text())["runs"]
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"Disturbed: {runs} of {runs} runs" in text
+    assert re.search(r"calibrated \S+ while disturbed\)", text)
+    half = replace(KEPT, disturbed=50)
+    assert "while disturbed" not in half.sentence()
+    assert "while disturbed" in replace(half, disturbed=51).sentence()
 
 
 def test_too_few_runs_are_no_calibration(
