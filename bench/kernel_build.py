@@ -194,7 +194,7 @@ def make(tree: Path, out: Path, *targets: str) -> None:
         "LC_ALL": "C",
     }
     jobs = len(os.sched_getaffinity(0))
-    command = ["nice", "-n", "19", "make", "-C", str(tree), f"O={out}", f"-j{jobs}"]
+    command = ["make", "-C", str(tree), f"O={out}", f"-j{jobs}"]
     start = told = time.monotonic()
     steps = 0
     with log.open("w") as f:
