@@ -2,11 +2,13 @@
 """./run.py kernel: words that are wrong, before anything is built or booted."""
 
 import argparse
+import socket
+import threading
 from pathlib import Path
 
 import pytest
 
-from bench import kernel, kernel_build, kernel_counts
+from bench import kernel, kernel_build, kernel_counts, kernel_session
 from bench.kernel_count import PARTS, VARIANTS, Count, own_function, part_table
 from bench.kernel_count import searches_alone, strays, table
 from bench.problem import COULD_NOT, USAGE, Problem
@@ -167,3 +169,34 @@ def test_counts_are_kept_and_added_to(
     # Another build's numbers are other numbers.
     kernel_counts.keep(kernel_build.Kernel(tmp_path / "build-2", words), [again])
     assert len(kernel_counts.found("6.12")) == 1
+
+
+def test_a_proxy_that_was_stopped_ends_no_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was to be told to it is dropped, and the next one is answered."""
+    session = object.__new__(kernel_session.Session)
+    session.door = socket.socket(socket.AF_UNIX)
+    session.door.bind(str(tmp_path / "door"))
+    session.door.listen()
+    gone = threading.Event()
+
+    def job(line: str, seconds: float = 0) -> kernel_session.Job:
+        gone.wait()
+        return kernel_session.Job(0, b"x", b"")
+
+    monkeypatch.setattr(session, "run", job)
+    serving = threading.Thread(target=session.serve, daemon=True)
+    serving.start()
+    for stopped in (True, False):
+        with socket.socket(socket.AF_UNIX) as proxy:
+            proxy.settimeout(20)
+            proxy.connect(str(tmp_path / "door"))
+            proxy.sendall(b'[["list"], ""]\n')
+            if not stopped:
+                assert proxy.makefile().read().startswith("[0, ")
+        gone.set()
+    session.door.shutdown(socket.SHUT_RDWR)
+    session.door.close()
+    serving.join(20)
+    assert not serving.is_alive()
