@@ -22,6 +22,7 @@ class Cell:
     winner: str
     ratio: float
     sure: bool
+    disturbed: bool = False
 
 
 def tint(colour: str, share: float) -> str:
@@ -83,6 +84,8 @@ def draw_map(
     key = [Text(name, 12, WIDE + 52, 12 + 24 * i) for i, name in enumerate(winners)]
     key.append(Text("inconclusive", 12, WIDE + 52, 12 + 24.0 * len(winners)))
     note = "Colour and mark: the fastest. The number: by how much, to the next."
+    if any(cell.disturbed for cell in cells):
+        note += " *: runs of the cell were disturbed."
     if left_out:
         note += f" Left out, since they do not conform: {', '.join(left_out)}."
     begin(page, titles, sheet, key, note)
@@ -105,7 +108,8 @@ def draw_map(
     for cell in cells:
         place = (tasks.index(cell.tasks), holds.index(cell.hold))
         winner = (winners.index(cell.winner) + 1, int(cell.sure))
-        squares.append((*place, *winner, gain(cell.ratio), cell.ratio))
+        said = gain(cell.ratio) + " *" * cell.disturbed
+        squares.append((*place, *winner, said, cell.ratio))
     sheet.add("cells", "across up series sure gain ratio", squares)
     xlabel, ylabel = ("", "") if names else ("tasks", "hold")
     sheet.settings |= {"xlabel": xlabel, "ylabel": ylabel, "names": 0}

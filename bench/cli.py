@@ -439,12 +439,18 @@ def add_report(commands: Any) -> None:
         description="Opens in any browser, asks no network. Two folders or more are\n"
         "compared, too.",
         epilog="examples:\n  ./run.py report results/x\n"
+        "  ./run.py report results/x --figures    those the sweep left out, too\n"
         "  ./run.py report results/before results/after --out both.html\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     p.add_argument("folder", nargs="+", type=Path, metavar="DIR", help="of a sweep")
     p.add_argument("--out", type=Path, metavar="FILE", help="(DIR/report.html)")
-    p.set_defaults(call=lambda a: report.report(a.folder, a.out))
+    p.add_argument(
+        "--figures",
+        action="store_true",
+        help="first draw the figures of cells that the sweep left out",
+    )
+    p.set_defaults(call=lambda a: report.report(a.folder, a.out, a.figures))
 
 
 def listing(args: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from bench.problem import COULD_NOT, Problem
 
 PLOTS = Path(__file__).resolve().parent.parent / "plots"
 WIDE = 620.0  # of the plot itself, in pixels
+TITLE_CHAR = 0.56  # of a size, is as wide as a character of a sentence
 SPACE = 1 << 20  # bytes: more than any picture
 SECONDS = 60  # that gnuplot may take; it takes a tenth of one
 
@@ -63,7 +64,7 @@ class Page:
         """Makes room above the plot for titles (text, size), wrapped to fit."""
         placed, down = [], 8.0
         for text, size in titles:
-            for line in wrapped(text, self.width - 24, size * looks.CHAR / 12):
+            for line in evenly(text, self.width - 24, size * TITLE_CHAR):
                 placed.append(Text(line, size, 12.0, down + size * 0.6))
                 down += size * 1.4
         self.above += down + 8
@@ -138,6 +139,17 @@ def wrapped(text: str, pixels: float, char: float) -> list[str]:
             lines[-1] += " " + word
         else:
             lines += [word[i : i + most] for i in range(0, len(word), most)]
+    return lines
+
+
+def evenly(text: str, pixels: float, char: float) -> list[str]:
+    """The same in lines of like lengths: no word is alone on the last one."""
+    lines = wrapped(text, pixels, char)
+    for most in range(int(pixels / char) - 1, 0, -1):
+        narrower = wrapped(text, most, 1)
+        if len(lines) < 2 or len(narrower) > len(lines):
+            break
+        lines = narrower
     return lines
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The figures of a results folder: which there are, and what is in each.
 
-A figure is drawn where the results have what it shows: no curve from one place, no
+A figure is there where the results have what it shows: no curve from one place, no
 winner of one variant. What a curve shows is not drawn again at each of its places.
+Of those that look into a cell, a sweep draws the most telling; `report --figures` all.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from typing import Any
 from bench import charts, figures_cells, plot
 from bench.figures_cells import Runs, in_map
 from bench.judge import CLONE, CellResult, groups
-from bench.looks import safe_name
+from bench.looks import in_turn, safe_name
 from bench.plan import Cell
 from bench.plot import Series, Titles
 from bench.stats import Interval
 
-LEAST_SIZES = 3  # that are held, for a curve over them
+LEAST_SIZES = 3  # that are held, for a curve over them beside those over tasks
+LEAST_TASKS = 4  # whose rates are worth a figure; of fewer the table has the shares
 # The option that a workload's figures run along.
 ALONG = {"dup2-churn": "turns", "growth": "doublings"}
 
@@ -36,9 +38,11 @@ class Figure:
     """One figure: the name of its files, what it is of, and how it is drawn."""
 
     name: str
+    kind: str
     section: Cell  # the workload, backend, mode and placement that it belongs to
     caption: str
     draw: Draw
+    trouble: Callable[[], float] | None = None  # to be seen inside of a cell, if it is
 
 
 @dataclass(frozen=True)
@@ -175,11 +179,18 @@ class Finder:
         return found
 
     def add(
-        self, kind: str, head: Cell, caption: str, first: CellResult, draw: Draw
+        self,
+        kind: str,
+        head: Cell,
+        caption: str,
+        first: CellResult,
+        draw: Draw,
+        trouble: Callable[[], float] | None = None,
     ) -> None:
         """One figure more; head has what is the same in all of it."""
+        where = section(first.cell)
         self.figures.append(
-            Figure(name(kind, head), section(first.cell), caption, draw)
+            Figure(name(kind, head), kind, where, caption, draw, trouble)
         )
 
     def lines(
@@ -207,11 +218,49 @@ class Finder:
             if 1 < s["tasks"] <= most
         ]
 
+    def of_one_variant(self) -> set[Cell]:
+        """Rates against tasks, a line a hold: where there is but one variant. Returns
+        the sections that are shown so."""
+        shown = set()
+        for across, cells in self.gathered(self.across).items():
+            held: dict[str, Placed] = {}
+            for r in cells:
+                held.setdefault(r.cell.held, []).append((float(r.cell.tasks), r))
+            names = variants(cells)
+            if len(names) > 1 or len(held) < 2 or max(map(len, held.values())) < 2:
+                continue
+            placed = [one for line in held.values() for one in line]
+            said = f"{names[0]}: {', '.join(words(across))}"
+            titles = Titles(said, self.place.host)
+            draw = partial(self.draw_held, held, titles, self.marks(placed))
+            caption = f"{names[0]}: operations a second against tasks"
+            self.add("rate", across, caption, cells[0], draw)
+            shown.add(across)
+        return shown
+
+    def draw_held(
+        self,
+        held: dict[str, Placed],
+        titles: Titles,
+        marks: Sequence[plot.Mark],
+        base: Path,
+    ) -> list[Path]:
+        """From cells of one variant to a line a hold."""
+        series = [
+            replace(line, name=f"hold {hold}", look=in_turn(n))
+            for n, (hold, placed) in enumerate(held.items())
+            for line in rates(placed)
+        ]
+        return plot.draw("rate-vs-tasks", base, series, titles, marks)
+
     def against_tasks(self) -> None:
         """Rates and ratios of each workload and hold. At one number of tasks there
         are dots for the ratios, where no curve shows them."""
+        one_variant = self.of_one_variant()
         for group, cells in groups(self.results).items():
             first = cells[0]
+            if self.across(first.cell) in one_variant:
+                continue
             head = replace(group, table_size=self.across(group).table_size)
             placed: Placed = [(float(r.cell.tasks), r) for r in cells]
             along = "against tasks"
@@ -236,7 +285,9 @@ class Finder:
         """Ratios against what is held, at the fewest tasks and at the most."""
         for across, cells in self.gathered(self.across).items():
             counts = [r.cell.tasks for r in cells]
-            for tasks in sorted({min(counts), max(counts)}):
+            ends = sorted({min(counts), max(counts)})
+            least = LEAST_SIZES if len(ends) > 1 else 2
+            for tasks in ends:
                 placed = [
                     (float(match.group(1) or 0), r)
                     for r in cells
@@ -244,7 +295,7 @@ class Finder:
                     if (match := re.fullmatch(r"none|low:([0-9]+)", r.cell.hold))
                 ]
                 alike = [r for _, r in placed]
-                if len(placed) < LEAST_SIZES or not compared(alike):
+                if len(placed) < least or not compared(alike):
                     continue
                 self.shown |= {r.cell for r in alike}
                 head = replace(across, tasks=tasks)
@@ -331,16 +382,26 @@ class Finder:
         for head, cells in self.gathered(family).items():
             caption = "each window of the least steady cell, over time"
             draw = partial(self.draw_windows, cells)
-            self.add("windows", head, caption, cells[0], draw)
-            shared = [r for r in cells if r.cell.tasks > 1]
+            trouble = partial(self.most_unsteady, cells)
+            self.add("windows", head, caption, cells[0], draw, trouble)
+            shared = [r for r in cells if r.cell.tasks >= LEAST_TASKS]
             if shared:
                 caption = "the rate of each task in the least fair cell, sorted"
                 draw = partial(self.draw_fairness, shared)
-                self.add("fairness", head, caption, shared[0], draw)
+                trouble = partial(most_unfair, shared)
+                self.add("fairness", head, caption, shared[0], draw, trouble)
+
+    def unsteady(self, result: CellResult) -> float:
+        """How far a cell's windows spread."""
+        return figures_cells.unsteady(result, self.runs[result.cell])
+
+    def most_unsteady(self, cells: list[CellResult]) -> float:
+        """The same of the least steady one."""
+        return max(map(self.unsteady, cells))
 
     def draw_windows(self, cells: list[CellResult], base: Path) -> list[Path]:
         """From runs to windows."""
-        worst = max(cells, key=lambda r: figures_cells.unsteady(r, self.runs[r.cell]))
+        worst = max(cells, key=self.unsteady)
         good = figures_cells.whole(self.runs[worst.cell])
         kept = figures_cells.thinned(good)
         shown, begins, odd = figures_cells.windows(kept)
@@ -353,9 +414,7 @@ class Finder:
 
     def draw_fairness(self, cells: list[CellResult], base: Path) -> list[Path]:
         """From runs to tasks."""
-        worst = min(
-            cells, key=lambda r: min(j.fairness.jain for j in r.variants.values())
-        )
+        worst = max(cells, key=unfair)
         series = [
             Series(
                 v,
@@ -366,6 +425,16 @@ class Finder:
         ]
         titles = Titles(f"The least fair cell: {worst.cell}", self.place.host)
         return plot.draw("fairness", base, series, titles)
+
+
+def unfair(result: CellResult) -> float:
+    """How unlike a cell's tasks are; 0 when they are alike."""
+    return 1 - min(j.fairness.jain for j in result.variants.values())
+
+
+def most_unfair(cells: list[CellResult]) -> float:
+    """The same of the least fair one."""
+    return max(map(unfair, cells))
 
 
 # Ways of growing, by the options of the workload.
@@ -397,12 +466,26 @@ def find(results: list[CellResult], runs: Runs, place: Place = Place()) -> list[
     return finder.figures
 
 
-def draw_all(
-    folder: Path, results: list[CellResult], runs: Runs, place: Place
-) -> list[Path]:
+def telling(found: Iterable[Figure]) -> list[Figure]:
+    """Those that a sweep draws: of each kind that looks into a cell, the one with the
+    most trouble a backend."""
+    inside: dict[tuple[str, str], list[Figure]] = {}
+    kept = []
+    for one in found:
+        if one.trouble:
+            inside.setdefault((one.kind, one.section.backend), []).append(one)
+        else:
+            kept.append(one)
+
+    def trouble(one: Figure) -> float:
+        return one.trouble() if one.trouble else 0.0
+
+    return kept + [max(alike, key=trouble) for alike in inside.values()]
+
+
+def draw_all(folder: Path, found: Sequence[Figure]) -> None:
     """Every figure into folder/figures; two at a time, since gnuplot is slow."""
     base = folder / "figures"
-    found = find(results, runs, place)
     if found:
         base.mkdir(exist_ok=True)
 
@@ -410,4 +493,4 @@ def draw_all(
         return figure.draw(base / figure.name)
 
     with ThreadPoolExecutor(2) as pool:
-        return [path for paths in pool.map(draw, found) for path in paths]
+        list(pool.map(draw, found))

@@ -49,7 +49,14 @@ def map_cell(result: CellResult, runs: list[dict[str, Any]]) -> charts.Cell:
     ratio = stats.ratio_interval(ratio_runs(good, first, second))
     word = stats.verdict(ratio, result.threshold, len(good)).word
     by = max(ratio.estimate, 1.0)
-    return charts.Cell(result.cell.tasks, result.cell.held, first, by, word == "faster")
+    return charts.Cell(
+        result.cell.tasks,
+        result.cell.held,
+        first,
+        by,
+        word == "faster",
+        bool(result.disturbed),
+    )
 
 
 def task_rates(runs: list[dict[str, Any]], variant: str) -> list[plot.Point]:

@@ -197,6 +197,18 @@ def measured_host(preset: str = "unknown", driver: str | None = None) -> dict[st
     return host
 
 
+def machine(host: Mapping[str, Any], pus: int) -> str:
+    """What stands over tables and figures: the CPU, and PUS of them."""
+    accel = host["guest"]["accel"] if "guest" in host else ""
+    if accel == "tcg":  # short: it stands over every figure
+        return f"emulated guest (its times are not speed), {pus} PUs"
+    if accel:
+        return (
+            f"{host['cpu']['model'] or 'unknown CPU'}, {pus} PUs of a guest ({accel})"
+        )
+    return f"{host['cpu']['model'] or 'unknown CPU'}, {pus} PUs"
+
+
 def caution(host: Mapping[str, Any]) -> str:
     """What the times of a guest are worth; "" outside one."""
     guest = host.get("guest")

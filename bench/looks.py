@@ -275,9 +275,11 @@ def apart(values: list[float], width: float) -> tuple[Axis, list[float]]:
     gap = min(34.0, width / len(values))
     positive = [value for value in values if value > 0] or [1.0]
     first = 20.0 if len(positive) == len(values) else 20.0 + 2 * gap
-    span = math.log(positive[-1] / positive[0]) or 1.0
+    span = math.log(positive[-1] / positive[0])
     wanted = [
         first + (width - 20 - first) * math.log(value / positive[0]) / span
+        if span
+        else width / 2
         for value in positive
     ]
     places = spread(wanted, gap, first, width - 20)

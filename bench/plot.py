@@ -3,12 +3,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench import looks
 from bench.figure import FAR, WIDE, Page, Row, Sheet, Text, write
-from bench.looks import CHAR, Axis
+from bench.looks import CHAR, Axis, Look
 from bench.problem import COULD_NOT, Problem
 
 Value = float | None
@@ -18,6 +18,7 @@ LINE = 16.0  # pixels from one name beside the plot to the next
 STEEP = 30.0  # rates further apart than this are drawn on a logarithmic axis
 BEYOND = "An interval that ends at the frame goes on beyond it."
 UNKNOWN = "Where no interval is drawn, none is known."
+WIDEST = 1e4  # its ends over each other, of an interval whose numbers are worth reading
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Series:
     name: str
     points: list[Point]
     note: str = ""  # what the legend has to say beside the name
+    look: Look | None = None  # where it is not the name's
 
     @property
     def label(self) -> str:
@@ -192,7 +194,7 @@ def cleaned(one: Series, positive: bool) -> Series:
         elif positive:
             low = max(low, 1 / FAR)
         points.append((x, y, low, high))
-    return Series(one.name, points, one.note)
+    return replace(one, points=points)
 
 
 def across_axis(across: str, places: list[float]) -> tuple[Axis, list[float]]:
@@ -223,6 +225,9 @@ def measured(one: Series) -> list[Point]:
 
 def number(point: Point, values: str, unit: float) -> str:
     """A value and its interval in words."""
+    _, y, low, high = point
+    if y and low is not None and high is not None and high > WIDEST * max(low, 0.0):
+        return number((*point[:2], None, None), values, unit) + "  (tells nothing)"
     shown = []
     for value in point[1:]:
         if value is None:
@@ -279,7 +284,7 @@ class Lines:
         """The names with their looks, as the table of series begins."""
         rows: list[Row] = []
         for place, one in enumerate(self.series):
-            style = looks.look(one.name)
+            style = one.look or looks.look(one.name)
             if not self.kind.variants and not looks.is_variant(one.name):
                 style = looks.in_turn(place)
             rows.append((one.label, style.colour, style.dash, style.mark))

@@ -29,8 +29,8 @@ from bench.compare_rows import (
     hold_of,
     make_report,
 )
-from bench.figures import find, section
-from bench.host import caution, load_host
+from bench.figures import Place, draw_all, find, section
+from bench.host import caution, load_host, machine
 from bench.judge import CLONE, CellResult, Judged, by_cell, judge, task_totals
 from bench.plan import Cell
 from bench.problem import DONE, USAGE, Problem
@@ -240,6 +240,12 @@ def sections_of(
     return sections
 
 
+def damaged(folder: Path, error: Exception) -> Problem:
+    """What to say of results that are not as they should be."""
+    where = folder / store.RESULTS
+    return Problem(USAGE, f"{where}: a row is damaged: {error!r}; remove it")
+
+
 def show(path: Path, prefix: str) -> Shown:
     """Reads a folder; prefix makes its ids its own.
 
@@ -262,8 +268,7 @@ def show(path: Path, prefix: str) -> Shown:
         )
         notes = summary.notes(results, plan.get("runs", 0))
     except BAD_ROW as e:
-        where = path / store.RESULTS
-        raise Problem(USAGE, f"{where}: a row is damaged: {e!r}; remove it") from e
+        raise damaged(path, e) from e
     except OSError as e:
         raise Problem(USAGE, f"{e.filename}: {e.strerror}") from e
     folder = Folder(path.resolve().name, rows, host)
@@ -404,8 +409,29 @@ def render(shown: Sequence[Shown]) -> str:
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def report(folders: Sequence[Path], out: Path | None = None) -> int:
+def draw_missing(folder: Path) -> None:
+    """The figures that its sweep left out, into the folder."""
+    records = store.load(folder)
+    host = load_host(folder / "host.json")
+    try:
+        plans = [r["plan"] for r in records if r["type"] == "plan"]
+        results = judge(records, plans[0].get("baseline", "") if plans else "")
+        kernel = f"kernel {host['kernel']['release']} ({host['kernel']['preset']})"
+        place = Place(f"{machine(host, host['cpu']['pus'] or 0)}, {kernel}")
+        drawn = svgs(folder)
+        found = find(results, by_cell(records), place)
+    except BAD_ROW as e:
+        raise damaged(folder, e) from e
+    draw_all(folder, [one for one in found if one.name not in drawn])
+
+
+def report(
+    folders: Sequence[Path], out: Path | None = None, all_figures: bool = False
+) -> int:
     """./run.py report: writes the page (DIR/report.html) and says where it is."""
+    if all_figures:
+        for path in folders:
+            draw_missing(path)
     shown = [show(path, f"f{n}") for n, path in enumerate(folders)]
     target = out or folders[0] / "report.html"
     if target.is_dir():

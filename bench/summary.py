@@ -194,7 +194,9 @@ def notes(results: list[CellResult], planned_runs: int) -> list[str]:
         if windows and redone > windows / 10:
             share = f"{100 * redone // windows}% in {name}"
             note("Windows done again: no common start, or nothing done", share)
-        if skewed:
+        if skewed and r.cell.tasks == 1:
+            note("Windows that began over 1% late", f"{skewed} in {name}")
+        elif skewed:
             note("Windows whose tasks started over 1% apart", f"{skewed} in {name}")
         in_flight = r.cell.tasks * 2 + 3
         if r.cell.mode == "threads" and r.cell.hold == "none" and in_flight > 64:

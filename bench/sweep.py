@@ -20,7 +20,7 @@ from bench import summary
 from bench.calibration import Calibrations
 from bench.estimate import FIXED_BLOCKS, LEAST_BLOCKS, PLAIN_RUN, SETTLING
 from bench.estimate import estimate, is_fixed, outside
-from bench.host import caution, differences, load_host, measured_host
+from bench.host import caution, differences, load_host, machine, measured_host
 from bench.judge import by_cell, judge
 from bench.plan import Cell, Plan, expand, variants_for
 from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
@@ -402,15 +402,8 @@ class Sweep:
 
     def host_line(self, host: dict[str, Any], known: Calibrations) -> dict[str, str]:
         """What titles say of the machine."""
-        pus = self.topology["pus"]
-        machine = f"{host['cpu']['model'] or 'unknown CPU'}, {pus} PUs"
-        accel = host["guest"]["accel"] if "guest" in host else ""
-        if accel == "tcg":  # short: it stands over every figure
-            machine = f"emulated guest (its times are not speed), {pus} PUs"
-        elif accel:
-            machine += f" of a guest ({accel})"
         return {
-            "machine": machine,
+            "machine": machine(host, self.topology["pus"]),
             "kernel": f"{self.listing['release']} ({self.listing['kernel']})",
             "caution": caution(host),
             "resolves": known.resolves(self.cells),
@@ -421,11 +414,11 @@ class Sweep:
         """Measure into a results folder; DONE, COULD_NOT or INTERRUPTED."""
         store = Store(out, resume)
         for pid in neighbours.others(Root()):
-            print(
+            said = (
                 f"run.py: another fdscale (pid {pid}) measures on this host: the runs "
-                "of both will be marked; better wait for its end",
-                file=sys.stderr,
+                "of both will be marked; better wait for its end"
             )
+            print(summary.wrapped(said), file=sys.stderr)
         self.host = this_host(self.listing)
         if "guest" not in self.host:  # that this host is fit says nothing of a guest
             needs = doctor.needs_of(self.cells, self.plan.hold_top)
@@ -464,9 +457,16 @@ class Sweep:
         results = judge(told, base, known.threshold)
         title = f"{line['machine']}, kernel {line['kernel']}"
         trouble = None
+        more = ""
         try:
             place = figures.Place(title, self.topology["sizes"])
-            figures.draw_all(out, results, by_cell(self.records), place)
+            found = figures.find(results, by_cell(self.records), place)
+            drawn = figures.telling(found)
+            figures.draw_all(out, drawn)
+            if len(drawn) < len(found):
+                left = len(found) - len(drawn)
+                more = f"{count(len(drawn), 'figure')} in it, and {left} more of single"
+                more += f" cells by:\n  ./run.py report {out} --figures"
         except Problem as problem:
             trouble = problem
         wall = time.monotonic() - self.begun
@@ -488,14 +488,15 @@ class Sweep:
             print(text, end="", flush=True)
             if not self.quiet:
                 print(f"Results in {out}", flush=True)
+                if more:
+                    print(more, flush=True)
         missing = len(self.not_measured())
         if missing:
-            print(
-                f"run.py: {missing} of {count(len(self.cells), 'cell')} were not "
-                "measured; "
-                f"--resume {out} runs what is missing, or give --max-time more",
-                file=sys.stderr,
-            )
+            said = f"run.py: {missing} of {count(len(self.cells), 'cell')} were not "
+            said += "measured; "
+            if "guest" not in self.host:  # a guest's sweep ends with its boot
+                said += f"--resume {out} runs what is missing, or "
+            print(summary.wrapped(f"{said}give --max-time more"), file=sys.stderr)
         if trouble:
             raise trouble
         return status

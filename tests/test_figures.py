@@ -58,15 +58,44 @@ def test_one_place_gives_dots_and_no_curve() -> None:
     }
 
 
-def test_one_variant_has_no_ratio() -> None:
-    alone = {"merged-6.13": 1e6}
-    made = cells(["none", "low:64"], [1, 2], backend="kernel")
-    assert set(found(made, [alone] * 4)) == {
-        "rate-dup-close-kernel-none-threads-compact",
-        "rate-dup-close-kernel-low-64-threads-compact",
-        "windows-dup-close-kernel-threads-compact",
-        "fairness-dup-close-kernel-threads-compact",
+def test_one_variant_has_no_ratio_and_a_line_a_hold(tmp_path: Path) -> None:
+    speeds = [{"merged-6.13": rate} for rate in (4e6, 3e6, 2e6, 1e6)]
+    made = found(cells(["none", "low:64"], [1, 2], backend="kernel"), speeds)
+    rate = "rate-dup-close-kernel-threads-compact"
+    assert set(made) == {rate, "windows-dup-close-kernel-threads-compact"}
+    dat, _, svg = made[rate].draw(tmp_path / "x")
+    lines = tables(dat)
+    assert [row[0] for row in lines["series"]] == ["hold none", "hold low:64"]
+    assert len({tuple(row[1:4]) for row in lines["series"]}) == 2
+    drawn = [[float(row[1]) for row in lines[f"series {i}"]] for i in (1, 2)]
+    assert drawn == [pytest.approx([4e6, 3e6], 1e-3), pytest.approx([2e6, 1e6], 1e-3)]
+    assert any("merged-6.13" in text for text in words(svg))
+
+
+def test_two_holds_at_one_number_of_tasks_share_a_figure() -> None:
+    assert set(found(cells(["none", "low:64"], [2]))) == {
+        "ratio-vs-hold-dup-close-model-2-threads-compact",
+        "windows-dup-close-model-threads-compact",
     }
+
+
+def test_a_sweep_draws_the_most_telling_of_those_that_look_into_a_cell() -> None:
+    """One a backend and kind; the middle workload has the most unequal windows and
+    tasks."""
+    rows = []
+    for at, workload in enumerate(("dup-close", "open-close", "yuma")):
+        for n in range(5):
+            row = record(n, CELL | {"workload": workload, "tasks": 4}, SPEEDS)
+            row["windows"][0]["rate"] *= (1.0, 1.5, 1.1)[at]
+            row["windows"][0]["ops"][3] += (0, 9000, 1000)[at]
+            rows.append(row)
+    all_ = figures.find(judge(rows), by_cell(rows))
+    kept = [f.name for f in figures.telling(all_)]
+    assert len(all_) == 3 * 3 and len(kept) == 3 + 2
+    assert kept[3:] == [
+        "windows-open-close-model-threads-compact",
+        "fairness-open-close-model-threads-compact",
+    ]
 
 
 def test_holds_and_tasks_give_curves_and_a_map(tmp_path: Path) -> None:
@@ -205,6 +234,18 @@ def test_the_map_says_who_wins_and_where_it_is_not_sure(tmp_path: Path) -> None:
     assert [row[1] for row in tables(dat)["yticks"]] == ["none", "low:64"]
 
 
+def test_the_map_marks_what_was_disturbed(tmp_path: Path) -> None:
+    made = cells(["none", "low:64"], [1, 2])
+    rows = [record(n, cell, SPEEDS) for n in range(5) for cell in made]
+    for stars in (0, 1):
+        one = figures.find(judge(rows), by_cell(rows))[0]
+        dat, _, svg = one.draw(tmp_path / "x")
+        marked = [row[:2] for row in tables(dat)["cells"] if row[4].endswith(" *")]
+        assert marked == [["1", "1"]] * stars
+        assert ("disturbed" in " ".join(words(svg))) == bool(stars)
+        rows[3]["disturbed"] = ["others worked for 1.00 CPUs"]
+
+
 def test_tasks_are_sorted_and_windows_in_order(tmp_path: Path) -> None:
     made = found(cells(["none"], [1, 4]))
     dat, *_ = made["fairness-dup-close-model-threads-compact"].draw(tmp_path / "x")
@@ -258,4 +299,4 @@ def test_two_figures_never_have_one_name() -> None:
     ]
     rows = [record(n, cell, SPEEDS) for n in range(5) for cell in made]
     all_ = figures.find(judge(rows), by_cell(rows))
-    assert len({one.name for one in all_}) == len(all_) == 4 * (6 + 1 + 2 + 2)
+    assert len({one.name for one in all_}) == len(all_) == 4 * (6 + 1 + 2 + 1)

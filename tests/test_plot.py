@@ -449,3 +449,20 @@ def test_rates_far_apart_get_a_logarithmic_axis(tmp_path: Path) -> None:
         assert named in text
         assert ("(logarithmic)" in text) == (factor == 1.0)
         assert "none is known" in text
+
+
+def test_a_long_title_ends_with_no_lone_word() -> None:
+    text = "dup-close, model, hold low:64, 1 thread, placement compact, 256 slots"
+    for pixels in range(200, 500, 20):
+        lines = figure.evenly(text, pixels, 7.0)
+        assert " ".join(lines) == text and max(map(len, lines)) <= pixels / 7
+        assert len(lines) == len(figure.wrapped(text, pixels, 7.0))
+        assert len(lines) == 1 or len(lines[-1].split()) > 1
+
+
+def test_an_interval_that_tells_nothing_is_not_spelt_out() -> None:
+    point = (1.0, 6e6, 9e4, 3.794e14)
+    assert plot.number(point, "rate", 1e6) == "6.000  (tells nothing)"
+    assert plot.number((1.0, 1.2, 1e-9, 1e9), "ratio", 1) == "+20.0%  (tells nothing)"
+    near = plot.number((1.0, 6e6, 5e6, 7e6), "rate", 1e6)
+    assert near == "6.000  (5.000 to 7.000)"

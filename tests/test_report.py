@@ -71,6 +71,20 @@ def test_verdicts_numbers_and_commands(tmp_path: Path) -> None:
     assert base64.b64encode(SVG.encode()).decode() in text
 
 
+def test_figures_that_the_sweep_left_out(tmp_path: Path) -> None:
+    made = sweep(tmp_path, cpu__model="A CPU", cpu__pus=2)
+    assert report([made], all_figures=True) == 0
+    drawn = {p.stem: p for p in (made / "figures").glob("*.svg")}
+    assert drawn.pop("rate-dup-close-model-none-threads-compact").read_text() == SVG
+    assert {name.partition("-")[0] for name in drawn} == {
+        *("map", "rate", "ratio", "windows"),
+    }
+    text = (made / "report.html").read_text()
+    for path in drawn.values():
+        assert "A CPU, 2 PUs, kernel" in path.read_text()
+        assert base64.b64encode(path.read_bytes()).decode() in text
+
+
 def test_a_guests_times_are_called_what_they_are(tmp_path: Path) -> None:
     own = sweep(tmp_path, "a")
     host = json.loads((own / "host.json").read_text())
@@ -200,11 +214,12 @@ def test_a_figures_folder_elsewhere_is_not_read(tmp_path: Path) -> None:
 
 
 def test_figures_go_to_their_table(tmp_path: Path) -> None:
-    cells = [CELL | {"workload": w, "hold": "none"} for w in ("close", "dup-close")]
+    alike = CELL | {"hold": "none", "tasks": 4}
+    cells = [alike | {"workload": w} for w in ("close", "dup-close")]
     made = Path(folder(tmp_path, "a", [record(c, 1e6, 0) for c in cells]))
     (made / "figures").mkdir()
     for name in ("ratio-close", "ratio-dup-close"):
-        (made / f"figures/{name}-model-none-2-threads-compact.svg").write_text(SVG)
+        (made / f"figures/{name}-model-none-4-threads-compact.svg").write_text(SVG)
     for name in ("fairness-dup-close", "map-dup-close"):
         (made / f"figures/{name}-model-threads-compact.svg").write_text(SVG)
     (made / "figures/power.svg").write_text(SVG)
@@ -213,7 +228,7 @@ def test_figures_go_to_their_table(tmp_path: Path) -> None:
         s.group.workload: [figure.caption for figure in s.figures]
         for s in shown.sections
     }
-    dots = "hold none: ratio to the baseline of 2 threads"
+    dots = "hold none: ratio to the baseline of 4 threads"
     tasks = "the rate of each task in the least fair cell, sorted"
     assert found == {"close": [dots], "dup-close": [dots, tasks]}
     # A map needs two holds: these results have none, wherever it came from.

@@ -2,6 +2,7 @@
 """The shape of the summary, from hand-made runs."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from made_runs import CELL, HOST, broken, run, window
@@ -174,3 +175,12 @@ def test_a_table_elsewhere_is_noted() -> None:
     there["setup"] |= {"table_node": 1, "table_there": "pages on another node: 3"}
     (said,) = summary.notes([judge_cell(CELL, [here, there])], 2)
     assert said.startswith("Not known to be on its --table-node (pages on another")
+
+
+def test_a_late_start_of_one_task_is_not_called_apart() -> None:
+    for tasks, said in ((1, "began over 1% late"), (2, "tasks started over 1% apart")):
+        runs = [run(n, 1000, 1100, replace(CELL, tasks=tasks)) for n in range(5)]
+        for one in runs:
+            one["windows"][0]["skewed"] = True
+        found = "\n".join(summary.notes(judge(runs), 5))
+        assert said in found and found.count("over 1%") == 1

@@ -294,6 +294,18 @@ static int task_of(pid_t pid)
 	return -1;
 }
 
+/* Also what left the group (a daemon of the case's): orphans become ours. */
+static void kill_children(void)
+{
+	FILE *file = fopen("/proc/thread-self/children", "re");
+	int pid;
+
+	while (file && fscanf(file, "%d", &pid) == 1)
+		kill(pid, SIGKILL);
+	if (file)
+		fclose(file);
+}
+
 /* Gone, all of them; then what testcase_prepare() made goes too. */
 static void leave(int status) __attribute__((noreturn));
 static void leave(int status)
@@ -302,8 +314,9 @@ static void leave(int status)
 
 	if (scene.group)
 		kill(-scene.group, SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
+	do
+		kill_children();
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR);
 	if (tc->cleanup)
 		tc->cleanup();
 	if (!status)
