@@ -9,10 +9,12 @@ the same program and loop, sooner than it would print an average.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import re
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -27,6 +29,7 @@ PEER = Path(os.environ.get("PEER") or "no peer")
 ROUNDS = 6
 EFFECT = 1.012
 WARM_UP = 5  # its own: with -s N it stops after N + 6 samples
+LIMIT = 60.0  # seconds until a program counts as hung; none takes more than a few
 MODES = ("threads", "processes")
 # Its cases and ours of the same loop.
 SAME = {
@@ -37,29 +40,49 @@ SAME = {
 }
 
 
-def theirs(case: str, mode: str, tasks: int, seconds: int) -> list[int]:
-    """Operations in each second but the first; none where it failed."""
-    done = subprocess.run(
-        [PEER / f"{case}_{mode}", "-t", str(tasks), "-s", str(seconds - WARM_UP)],
-        capture_output=True,
+def ended(words: list[str], limit: float = LIMIT) -> tuple[str, str]:
+    """What a program printed, and why that is not to be used: it failed, or hung and
+    was killed with all that it had started."""
+    with subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-    )
-    totals = [int(n) for n in re.findall(r"total:(\d+)", done.stdout)][1:]
-    return [] if done.returncode else totals
+        process_group=0,
+    ) as program:
+        try:
+            out, err = program.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            return "", f"had not ended after {limit:g} s: killed"
+        finally:
+            # Its tasks too, which may outlive it.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+    if program.returncode < 0:
+        return out, f"killed by {signal.Signals(-program.returncode).name}"
+    if program.returncode:
+        said = err.strip().splitlines() or [f"exit status {program.returncode}"]
+        return out, said[-1].removeprefix("fdscale: ")
+    return out, ""
+
+
+def theirs(case: str, mode: str, tasks: int, seconds: int) -> tuple[list[int], str]:
+    """Operations in each second but the first; none where it failed, and why."""
+    program = str(PEER / f"{case}_{mode}")
+    out, said = ended([program, "-t", str(tasks), "-s", str(seconds - WARM_UP)])
+    totals = [int(n) for n in re.findall(r"total:(\d+)", out)][1:]
+    if said or not totals or not all(totals):
+        return [], f"theirs gave no number{said and ': '}{said}"
+    return totals, ""
 
 
 def ours(words: list[str]) -> tuple[list[dict[str, Any]], str]:
     """The windows of one run of ours; none where it failed, and what it said."""
-    done = subprocess.run(
-        [modelbench.DRIVER, "run", *words, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        return [], done.stderr.strip().removeprefix("fdscale: ")
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    out, said = ended([str(modelbench.DRIVER), "run", *words, "--json"])
+    if said:
+        return [], said
+    lines = [json.loads(line) for line in out.splitlines()]
     return [e for e in lines if e["event"] == "window"], ""
 
 
@@ -131,19 +154,20 @@ def side_by_side() -> None:
                 rounds = []
                 for _ in range(ROUNDS):
                     old = theirs(case, mode, tasks, 1)
-                    rounds.append((*ours(words), old))
+                    rounds.append((*ours(words), *old))
                 name = f"{case} {tasks} {mode}"
                 print(f"  {name:<20}" + row(rounds, kernel), flush=True)
 
 
-# What a run of ours gave (windows, or what it said), and one of theirs.
-Round = tuple[list[dict[str, Any]], str, list[int]]
+# What a run of ours gave (windows, or what it said), and one of theirs (samples,
+# or why there are none).
+Round = tuple[list[dict[str, Any]], str, list[int], str]
 
 
-def lacking(windows: list[dict[str, Any]], said: str, samples: list[int]) -> str:
+def lacking(windows: list[dict[str, Any]], said: str, _: list[int], why: str) -> str:
     """Why there is no ratio of such a run; empty where there is."""
-    if not samples or not all(samples):
-        return "theirs gave no number"
+    if why:
+        return why
     if said or not windows:
         return f"ours: {said or 'no window'}"
     if not all(w["rate"] > 0 for w in windows):
@@ -155,7 +179,7 @@ def row(rounds: list[Round], kernel: str) -> str:
     """What is said of a cell, with a line for each reason to leave runs out."""
     clone = f"{kernel}#clone"
     reasons = Counter(lacking(*each) for each in rounds)
-    whole = [(new, old) for new, told, old in rounds if not lacking(new, told, old)]
+    whole = [(each[0], each[2]) for each in rounds if not lacking(*each)]
     pairs = [stats.block_pairs(windows, clone, kernel) for windows, _ in whole]
     mine = [fmean(base for _, base in run) for run in pairs]
     other = [fmean(samples) for _, samples in whole]
@@ -209,12 +233,12 @@ def one_case(case: str, path: Path, mode: str) -> tuple[str, str]:
     """What is said of a case in a mode, and the word to count it by."""
     pairs = []
     for _ in range(3):
-        old = theirs(case, mode, 2, 1)
+        old, why = theirs(case, mode, 2, 1)
         windows, said = ours(["--testcase", str(path), "--mode", mode, "--tasks", "2"])
         if said:
             return said, "reported"
-        if not old or not all(old):
-            return "theirs gave no number", "ran alone"
+        if why:
+            return why, "ran alone"
         # As theirs counts: all operations over all of the time.
         ops = sum(sum(w["ops"]) for w in windows)
         pairs.append((ops * 1e9 / sum(w["ns"] for w in windows), fmean(old)))

@@ -29,6 +29,17 @@ SWEEP = (
 )
 
 
+# In a network namespace of its own: what is done there, and what is missing then.
+UP = "ip link set lo up"
+NETWORKS = [
+    (
+        f"{UP}; echo 1 >/proc/sys/net/ipv6/conf/lo/disable_ipv6",
+        *("inet6", "bind to ::1: Cannot assign requested address"),
+    ),
+    ("true", "inet", "connect: Network is unreachable"),
+]
+
+
 def own_mounts() -> bool:
     """Whether a mount namespace can be made here."""
     words = ("unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt")
@@ -141,12 +152,47 @@ def test_read_only_home(tmp_path: Path) -> None:
 def test_a_containers_filter(tmp_path: Path) -> None:
     """Memory is not bound and it is said why; close_range has its stand-in."""
     calls = "mbind,set_mempolicy,get_mempolicy,perf_event_open,close_range,memfd_create"
-    setup = measured(call(sys.executable, str(DENY), calls, *RUN))
+    setup = measured(call(sys.executable, str(DENY), "EPERM", calls, *RUN))
     assert setup["memory_bound"] is not True
     done = call(
-        *(sys.executable, str(DENY), calls, *SWEEP, "--out", str(tmp_path / "out"))
+        *(sys.executable, str(DENY), "EPERM", calls, *SWEEP),
+        *("--out", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_cell_that_a_filter_refuses(tmp_path: Path) -> None:
+    """It is failed, with the reason; the others have their numbers; status 3."""
+    words = (*SWEEP[:3], "open-close,dup-close", *SWEEP[4:], "-q")
+    denied = (sys.executable, str(DENY), "EPERM", "dup")
+    done = call(*denied, *words, "--out", str(tmp_path / "out"))
+    assert done.returncode == 3, done.stderr
+    assert "dup: Operation not permitted" in " ".join(done.stdout.split())
+    records = load(tmp_path / "out")[1:]
+    found = {r["cell"]["workload"]: (r["error"], len(r["windows"])) for r in records}
+    assert found["open-close"][0] is None and found["open-close"][1] > 0
+    assert found["dup-close"][0]["syscall"] == "dup" and not found["dup-close"][1]
+
+
+@pytest.mark.parametrize("script, family, named", NETWORKS)
+def test_a_network_that_lacks_it(script: str, family: str, named: str) -> None:
+    """accept-storm is refused with the call and the reason; over unix it is not."""
+    words = ("unshare", "-n", "sh", "-ec", f'{script}\nexec "$@"', "sh")
+    probe = call(*words, "true")
+    if probe.returncode:
+        pytest.skip(probe.stderr.strip())
+    run = (*RUN[:2], "accept-storm", *SHORT, "--family")
+    refused(call(*words, *run, family), "preparing accept-storm: ", named)
+    measured(call(*words, *run, "unix"))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="takes away a right of root's")
+def test_no_right_to_fanotify() -> None:
+    """The watch that takes it is refused, and names it; the others are not."""
+    words = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all", *RUN[:2])
+    done = call(*words, "read1", *SHORT, "--watch", "ignored-mask")
+    refused(done, "preparing read1: fanotify_init", "CAP_SYS_ADMIN")
+    measured(call(*words, "read1", *SHORT, "--watch", "parent"))
 
 
 @pytest.fixture(name="open_folder")

@@ -109,12 +109,30 @@ def test_the_name_is_the_files_and_the_content_is_told(
     assert changed["driver"] != first["driver"]
 
 
+OWN = """#include "harness/fd.h"
+static int operate(struct task *t, uint64_t n)
+{
+	return -1;
+}
+"""
+
+
+def test_an_operation_that_fails_without_a_word(fdscale: Run, tmp_path: Path) -> None:
+    """operate() returned -1 and told nothing: no number of it."""
+    path = mine(tmp_path, OWN + 'WORKLOAD(.about = "x", .operate = operate);\n')
+    done = fdscale("run", "--workload-file", str(path), *SHORT)
+    assert done.returncode == 3 and not events(done, "window")
+    assert "operate() failed without task_fail()" in done.stderr
+
+
 @pytest.mark.parametrize(
     "flag, text, named",
     [
         ("workload-file", '#include "harness/fd.h"\nint x = y;\n', "mine.c:2:"),
         ("workload-file", "int x;\n", "no WORKLOAD()"),
         ("workload-file", '#include "missing.h"\n', "missing.h"),
+        ("workload-file", OWN + 'WORKLOAD(.about = "x");\n', "no .operate"),
+        ("workload-file", OWN + "WORKLOAD(.operate = operate);\n", "no .about"),
         ("testcase", "void testcase(int *i, int n) { x = 1; }\n", "mine.c:1:"),
         ("testcase", "char *testcase_description;\n", "testcase'"),
     ],

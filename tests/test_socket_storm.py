@@ -7,11 +7,12 @@ import os
 import resource
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BUILD, Run
+from conftest import BUILD, ROOT, Run
 
 SHORT = ("--windows", "2", "--window-ms", "2")
 PUS = len(os.sched_getaffinity(0))
@@ -21,21 +22,6 @@ FAMILIES = {
     "unix": socket.AF_UNIX,
 }
 TYPES = {"stream": socket.SOCK_STREAM, "dgram": socket.SOCK_DGRAM}
-# What a kernel without IPv6 says;.
-NO_INET6 = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <sys/socket.h>
-int socket(int family, int type, int protocol)
-{
-    int (*real)(int, int, int) = dlsym(RTLD_NEXT, "socket");
-    if (family != AF_INET6)
-        return real(family, type, protocol);
-    errno = EAFNOSUPPORT;
-    return -1;
-}
-"""
 
 
 def events(done: "subprocess.CompletedProcess[str]") -> list[dict[str, Any]]:
@@ -70,29 +56,18 @@ def test_families(fdscale: Run, backend: str, family: str, kind: str) -> None:
     assert sum(sum(w["ops"]) for w in windows) > 0
 
 
-def test_a_missing_family_is_refused(tmp_path: Path) -> None:
+def test_a_missing_family_is_refused() -> None:
     """Before the start, named, with the others; no number."""
-    source, library = tmp_path / "no.c", tmp_path / "no.so"
-    source.write_text(NO_INET6)
-    subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True
-    )
-    words = [
-        str(BUILD / "fdscale"),
-        "run",
-        "socket-storm",
-        "--json",
-        *SHORT,
-        "--family",
-    ]
-    env = os.environ | {"LD_PRELOAD": str(library)}
+    words = ("run", "socket-storm", "--json", *SHORT, "--family")
+    no_inet6 = [sys.executable, str(ROOT / "tests" / "deny.py"), "EAFNOSUPPORT"]
+    no_inet6 += [f"socket:0={int(socket.AF_INET6)}", str(BUILD / "fdscale"), *words]
     done = subprocess.run(
-        [*words, "inet6"], env=env, capture_output=True, text=True, check=False
+        [*no_inet6, "inet6"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 3 and done.stdout == ""
     assert "--family inet6" in done.stderr and "unix" in done.stderr
     done = subprocess.run(
-        [*words, "unix"], env=env, capture_output=True, text=True, check=False
+        [*no_inet6, "unix"], capture_output=True, text=True, check=False
     )
     assert events(done)
 

@@ -77,7 +77,7 @@ static inline int fd_pread(struct task *t, int fd)
 		return -1;
 	}
 	files_put(file);
-	return 0;
+	return fd_result(t, 0);
 }
 
 /* An open that fails: 0 where no such name is there, as it has to be. */

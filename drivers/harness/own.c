@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "own.h"
+#include "workload.h"
 
 static const char *const kinds[] = {"workload-file", "testcase"};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
@@ -129,9 +130,37 @@ static int kind_of(const char *word)
 	return -1;
 }
 
+/* What its WORKLOAD() lacks that all else relies on; or NULL. */
+static const char *lacking(const struct workload *w)
+{
+	if (w->testcase)
+		return NULL;
+	if (!w->about)
+		return ".about";
+	if (!w->operate)
+		return ".operate";
+	if (w->flags & WORKLOAD_FIXED && !w->turns)
+		return ".turns, which WORKLOAD_FIXED takes";
+	if (w->flags & WORKLOAD_PROCESSES && !w->why_processes)
+		return ".why_processes, which WORKLOAD_PROCESSES takes";
+	return NULL;
+}
+
+static int check_own(const char *kind, const char *file, struct problem *p)
+{
+	const struct workload *const *w;
+
+	for_each_workload (w)
+		if (!strcmp((*w)->name, own.name) && lacking(*w))
+			return problem_set(p, USAGE,
+					   "--%s %s: its WORKLOAD() has no %s",
+					   kind, file, lacking(*w));
+	return DONE;
+}
+
 int own_words(int *argc, char **argv, bool named, char **all, struct problem *p)
 {
-	int at = 1, kind = -1;
+	int at = 1, kind = -1, status;
 
 	while (at < *argc && (kind = kind_of(argv[at])) < 0)
 		at++;
@@ -141,6 +170,9 @@ int own_words(int *argc, char **argv, bool named, char **all, struct problem *p)
 		return problem_set(p, USAGE, "--%s needs a file", kinds[kind]);
 	if (!built_for(kinds[kind], argv[at + 1]))
 		return become(kinds[kind], argv[at + 1], all, p);
+	status = check_own(kinds[kind], argv[at + 1], p);
+	if (status)
+		return status;
 	if (named) {
 		/* The words before it move up by one, and cover the flag. */
 		memmove(argv + 2, argv + 1, (at - 1) * sizeof(*argv));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "window.h"
 
+#include <errno.h>
+
 #include "clock.h"
 #include "run.h"
+#include "shared.h"
 
 #define BATCH_MAX (1u << 20)
 
@@ -47,6 +50,15 @@ static uint64_t spin(struct task *t, const struct shared *sh, uint64_t since,
 	return ended;
 }
 
+/* An operation failed: in a user's own file maybe without a word. */
+static void failed(struct task *t)
+{
+	if (!t->slot->error) {
+		errno = EINVAL;
+		task_fail(t, "operate() failed without task_fail()");
+	}
+}
+
 /*
  * One window.  Operations are counted at looks at the clock, a batch apart;
  * those completed by a given moment lie between two looks.
@@ -65,8 +77,10 @@ void window_run(struct task *t, const struct shared *sh)
 	wait_for_start(slot, sh->start);
 	last = slot->started = clock_ns();
 	do {
-		if (unlikely(operate(t, batch)))
+		if (unlikely(operate(t, batch))) {
+			failed(t);
 			return;
+		}
 		n += batch;
 		previous = last;
 		last = clock_ns();
@@ -75,8 +89,10 @@ void window_run(struct task *t, const struct shared *sh)
 	} while (last < from);
 	at_from = ops_at(from, previous, n - batch, last, n);
 	while (last < until) {
-		if (unlikely(operate(t, batch)))
+		if (unlikely(operate(t, batch))) {
+			failed(t);
 			return;
+		}
 		n += batch;
 		previous = last;
 		last = clock_ns();
@@ -107,8 +123,10 @@ void turns_run(struct task *t, const struct shared *sh)
 	t->owed = 0;
 	wait_for_start(slot, sh->start);
 	slot->started = clock_ns();
-	if (t->run->workload->operate(t, n))
+	if (t->run->workload->operate(t, n)) {
+		failed(t);
 		return;
+	}
 	slot->finished = clock_ns();
 	if (unlikely(sh->inject > 0))
 		slot->finished = spin(t, sh, slot->started, slot->finished);

@@ -35,7 +35,7 @@ const struct workload *workload_find(const char *name, enum backend backend)
 
 int task_fail(struct task *t, const char *call)
 {
-	t->slot->error = errno;
+	t->slot->error = errno ? errno : EINVAL;
 	snprintf(t->slot->call, sizeof(t->slot->call), "%s", call);
 	return -1;
 }

@@ -82,8 +82,6 @@ struct workload {
 	struct workload_option options[WORKLOAD_OPTIONS];
 	/* Most descriptors that one task has in flight; NULL means two. */
 	uint64_t (*descriptors)(const struct option_value *options);
-	/* Calls of fd.h in one operation; 0 means two.  For --think kernel. */
-	unsigned int calls;
 	/* Where its searches start, with a start of their own; NULL means 0. */
 	uint64_t (*start)(const struct option_value *options);
 	/* WORKLOAD_FIXED: turns of one measurement. */

@@ -2,11 +2,12 @@
 /*
  * close-range: take N descriptors by dup, close them by one close_range().
  *
- * Kernel path: alloc_fd() N times, then close_range(), which takes file_lock
- * once for a stretch where N calls of close() take it N times.  One operation
- * is both.  close-range beside burst of the same size is the gain.
- * It does not show what a range costs that holds nothing (the kernel looks for
- * what is open by the bitmap since 6.x, slot by slot before).
+ * Kernel path: alloc_fd() N times, then the close path N times by one call:
+ * what is saved over burst of the same size is the system calls.  file_lock is
+ * dropped and taken again around each file that is put, as by N calls.
+ * One operation is the dups and the range.
+ * It does not show what a range costs that holds nothing, nor CLOEXEC, nor
+ * UNSHARE.
  * Shape: operations a second fall as 1/N.
  * A table each: a task's range is its own only where no other one allocates.
  */

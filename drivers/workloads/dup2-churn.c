@@ -44,4 +44,4 @@ WORKLOAD(.name = "dup2-churn",
 		      .least = 1,
 		      .most = 50000000,
 		      .about = "N, the turns of one measurement"}},
-	 .calls = 3, .descriptors = turns, .turns = turns, .operate = operate);
+	 .descriptors = turns, .turns = turns, .operate = operate);

@@ -4,14 +4,16 @@
  * close another in the same table.
  *
  * Kernel path: the lookup of a descriptor without the lock (fdget: the table's
- * pointer, the slot, the file's count where the table is shared) against
- * writers of the table: slots and bitmaps on lines that the readers read.
+ * pointer, the slot, the file's count where the table is shared) beside writers
+ * of the table under file_lock.  The slots written are 64 and more below the
+ * one read (fewer by a tight --table-size), and the lock has a line of its own:
+ * what they share is the table's head alone, which is read only.
  * It does not show the search: dup2 names its descriptor.  An operation is a
  * pread for the first tasks, a dup2 + close for the last --churners; the rate
  * adds both, and they are told apart too.  On the model a pread is the lookup
  * and the count alone.
- * Shape: readers fall among themselves already, by the count of the one file;
- * churners take more where their slot shares a line with the readers'.
+ * Shape: readers fall among themselves, by the count of the one file, and not
+ * by churners beside; churners fall among themselves, by the lock.
  * In processes nobody shares anything: the control.  One task alone churns.
  */
 #include "../harness/fd.h"

@@ -86,7 +86,7 @@ static int copy(struct task *t, uint64_t by)
 	if (unlikely(!files))
 		return task_fail(t, "fork");
 	files_free(files);
-	return 0;
+	return fd_result(t, 0);
 }
 #endif
 

@@ -2,15 +2,19 @@
 /*
  * open-close: open() and close() of a file.
  *
- * Kernel path: a path walk, a struct file made and freed, and between them
- * alloc_fd() and the close path under file_lock.  What the search costs is a
- * small part of it: this is the load that most claims were made about.
+ * Kernel path: alloc_fd() under file_lock, the path walk, a struct file made;
+ * then the close path, which takes the lock again and frees the file.  It is
+ * the load that most claims were made about.
+ * It does not show the search alone: that is a small part (dup-close), and
+ * what is read or written (fileserver) is none.
  *   --file own     each task a file, all in one directory (will-it-scale open1)
  *   --file shared  one file for all: the dentry's reference bounces (open3)
  *   --file null    /dev/null: a device, opened through its own open method
  *   --file dirs    each task a file in a directory of its own (open2)
  * On the model no path is walked: own, null and dirs are the same there, and
  * shared is one file object whose count bounces.
+ * Shape: processes scale with the PUs, but for shared; threads less than that,
+ * and fall where file_lock becomes the larger part.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,10 +3,10 @@
  * scm-rights: a descriptor passed over a unix socket, the sender's closed.
  *
  * Kernel path: SCM_RIGHTS: the sender takes a reference of the file, the
- * receiver allocates a descriptor (receive_fd) and installs it; the close path
- * of the one that was sent, before.  One open file goes round and round, by a
- * datagram socket connected to itself: the table holds the file in passing and
- * nothing else.
+ * receiver allocates a descriptor (receive_fd) and installs it; between them
+ * the close path of the one that was sent.  One open file goes round and round,
+ * by a datagram socket connected to itself: while it is under way the table
+ * has no descriptor of it.
  * It does not show the search alone: two socket calls are most of it.
  * Shape: as create-close of a socketpair.  The kernel counts descriptors in
  * flight under one lock for all: processes meet there too.
