@@ -55,7 +55,7 @@ static void failed(struct task *t)
 {
 	if (!t->slot->error) {
 		errno = EINVAL;
-		task_fail(t, "operate() failed without task_fail()");
+		task_fail(t, "operate() without task_fail()");
 	}
 }
 
