@@ -175,19 +175,18 @@ class Session:
                 peer, _ = self.door.accept()
             except OSError:
                 return
-            with peer, peer.makefile("rw", encoding="utf-8") as f:
-                try:
-                    words, stdin = json.loads(f.readline())
-                    for job in driver_jobs(words, stdin):
-                        done = self.run(job)
-                    answer = [done.status, done.text(), done.stderr.decode()]
-                except (Problem, OSError, ValueError) as e:
-                    answer = [COULD_NOT, "", f"fdscale: {e}\n"]
-                try:
+            try:
+                with peer, peer.makefile("rw", encoding="utf-8") as f:
+                    try:
+                        words, stdin = json.loads(f.readline())
+                        for job in driver_jobs(words, stdin):
+                            done = self.run(job)
+                        answer = [done.status, done.text(), done.stderr.decode()]
+                    except (Problem, OSError, ValueError) as e:
+                        answer = [COULD_NOT, "", f"fdscale: {e}\n"]
                     f.write(json.dumps(answer))
-                    f.flush()
-                except OSError:
-                    continue  # the proxy was stopped
+            except OSError:
+                continue  # the proxy was stopped; the end of `with` writes, too
 
     def environment(self) -> dict[str, str]:
         """What makes the runner call the driver in the guest."""

@@ -232,6 +232,7 @@ def test_helpers(fdscale: Run, mode: str, helper: str) -> None:
     [
         ("asserts", "", "asserts.c:14: testcase: *iterations < 20000"),
         ("dies", "signal", "killed by signal 11 (Segmentation fault)"),
+        ("dies", "daemon", "killed by signal 11 (Segmentation fault)"),
         ("dies", "exit", "ended with exit status 7"),
         ("dies", "prepare", "testcase_prepare() was killed by signal 11"),
         ("dies", "return", "testcase() returned in task"),

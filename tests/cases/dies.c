@@ -27,6 +27,10 @@ void testcase(unsigned long long *iterations, unsigned long nr)
 		exit(7);
 	if (!strcmp(how, "wait"))
 		pause();
-	if (!strcmp(how, "signal"))
+	if (!strcmp(how, "daemon") && !fork()) {
+		setsid();
+		pause();
+	}
+	if (strcmp(how, "return"))
 		raise(SIGSEGV);
 }
