@@ -326,9 +326,8 @@ def test_think_is_spent_outside_the_lock(
 
     The spin is calibrated by its fastest try, so that it may only take longer.
     """
-    words = ("run", workload, "--backend", "model", "--mode", "processes")
-    words += ("--think", "1000000")
-    done = fdscale(*words, "--json", "--windows", "2", "--window-ms", "50")
+    words = ("run", workload, "--backend", "model", "--mode", "processes", "--json")
+    done = fdscale(*words, "--think", "1000000", "--windows", "2", "--window-ms", "50")
     setup, *rest = events(done)
     assert setup["think_ns"] == 1_000_000
     rates = [e["rate"] for e in rest if e["event"] == "window"]

@@ -110,10 +110,7 @@ def test_the_name_is_the_files_and_the_content_is_told(
 
 
 OWN = """#include "harness/fd.h"
-static int operate(struct task *t, uint64_t n)
-{
-	return -1;
-}
+static int operate(struct task *t, uint64_t n) { return -1; }
 """
 
 
