@@ -15,7 +15,10 @@ from bench.problem import COULD_NOT, Problem
 
 @dataclass(frozen=True)
 class Cell:
-    """Who won at a number of tasks and a hold, by what ratio, and if that is sure."""
+    """Who won at a number of tasks and a hold, by what ratio, and if that is sure.
+
+    No winner: they were found to be the same.
+    """
 
     tasks: int
     hold: str
@@ -76,7 +79,7 @@ def draw_map(
         raise nothing(base)
     tasks = sorted({cell.tasks for cell in cells})
     holds = list(dict.fromkeys(cell.hold for cell in cells))
-    winners = sorted({cell.winner for cell in cells})
+    winners = sorted({cell.winner for cell in cells if cell.winner})
     page, sheet = Page(), Sheet()
     page.left = 44 + CHAR * max(len(hold) for hold in holds)
     page.right = 60 + CHAR * max(len(name) for name in [*winners, "inconclusive"])
@@ -84,6 +87,8 @@ def draw_map(
     key = [Text(name, 12, WIDE + 52, 12 + 24 * i) for i, name in enumerate(winners)]
     key.append(Text("inconclusive", 12, WIDE + 52, 12 + 24.0 * len(winners)))
     note = "Colour and mark: the fastest. The number: by how much, to the next."
+    if not all(cell.winner for cell in cells):
+        note += " Grey: no difference."
     if any(cell.disturbed for cell in cells):
         note += " *: runs of the cell were disturbed."
     if left_out:
@@ -107,8 +112,9 @@ def draw_map(
     squares: list[Row] = []
     for cell in cells:
         place = (tasks.index(cell.tasks), holds.index(cell.hold))
-        winner = (winners.index(cell.winner) + 1, int(cell.sure))
-        said = gain(cell.ratio) + " *" * cell.disturbed
+        series = winners.index(cell.winner) + 1 if cell.winner else 0
+        winner = (series, int(cell.sure))
+        said = (gain(cell.ratio) if cell.winner else "same") + " *" * cell.disturbed
         squares.append((*place, *winner, said, cell.ratio))
     sheet.add("cells", "across up series sure gain ratio", squares)
     xlabel, ylabel = ("", "") if names else ("tasks", "hold")

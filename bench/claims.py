@@ -185,33 +185,69 @@ def found(words: list[str]) -> str:
     return ", ".join(f"{w} in {counts[w]} of {total}" for w in order)
 
 
-def claim_verdict(findings: list[Finding]) -> str:
-    """Direction and size apart, of what settles it; or why that can't be had here."""
-    mine = [f for f in findings if f.settles]
-    tested = [f for f in mine if not f.lack]
-    lacks = "; ".join(dict.fromkeys(f.lack for f in mine if f.lack))
+def by_way(findings: list[Finding]) -> dict[str, list[Finding]]:
+    """Apart by how they were measured."""
+    ways: dict[str, list[Finding]] = {}
+    for f in findings:
+        ways.setdefault(f.by, []).append(f)
+    return ways
+
+
+def not_here(findings: list[Finding]) -> str:
+    """Why these were not measured."""
+    return f"{NOT_HERE}: {'; '.join(dict.fromkeys(f.lack for f in findings if f.lack))}"
+
+
+def judged(findings: list[Finding]) -> str:
+    """Direction and size apart; or why that can't be had here."""
+    tested = [f for f in findings if not f.lack]
     if not tested:
-        return f"{NOT_HERE}: {lacks}"
+        return not_here(findings)
     direction = found([f.direction for f in tested])
     size = found([f.size for f in tested])
     text = direction if not size else f"direction {direction}; size {size}"
-    return f"{text} (a part is {NOT_HERE}: {lacks})" if lacks else text
+    lacks = len(tested) < len(findings)
+    return f"{text} (a part is {not_here(findings)})" if lacks else text
+
+
+def claim_verdict(findings: list[Finding]) -> str:
+    """What settles it, each way of measuring for itself where there are more."""
+    mine = [f for f in findings if f.settles]
+    ways = by_way(mine)
+    if len(ways) == 1 or all(f.lack for f in mine):
+        return judged(mine)
+    return "; ".join(f"{w}: {judged(fs).replace('; ', ', ')}" for w, fs in ways.items())
+
+
+def lengths(findings: list[Finding]) -> str:
+    """What counts of instructions say: they are no time, and exact."""
+    spans: dict[str, list[float]] = {}
+    for f in findings:
+        more = 100 * (1 / f.ratio.estimate - 1) if f.ratio else 0.0
+        word = "the same" if not more else "longer" if more > 0 else "shorter"
+        spans.setdefault(word, []).append(abs(more))
+    told = []
+    for word, spread in spans.items():
+        low, high = (f"{n:.1f}%" for n in (min(spread), max(spread)))
+        span = low if low == high else f"{low} to {high}"
+        many = f" in {len(spread)}" if len(spans) > 1 else ""
+        told.append(word + (f" by {span}" if word != "the same" else "") + many)
+    return ", ".join(told)
 
 
 def question_verdict(findings: list[Finding]) -> str:
     """The comparison words of what settles it; signs are kept apart."""
-    tested = [f for f in findings if f.settles and not f.lack]
+    mine = [f for f in findings if f.settles]
+    tested = [f for f in mine if not f.lack]
     if not tested:
-        lacks = dict.fromkeys(f.lack for f in findings if f.settles)
-        return f"{NOT_HERE}: {'; '.join(lacks)}"
-    by: dict[str, list[str]] = {}
-    for f in tested:
-        by.setdefault(f.by, []).append(f.word)
+        return not_here(mine)
     told = []
-    for way, words in by.items():
-        counts = Counter(w if w != INCONCLUSIVE else w for w in kinds(words))
+    for way, some in by_way(tested).items():
+        words = [f.word for f in some]
+        counts = Counter(kinds(words))
         parts = [w if n == len(words) else f"{w} in {n}" for w, n in counts.items()]
-        told.append(f"{way}: {', '.join(parts)}")
+        text = lengths(some) if way == "instructions" else ", ".join(parts)
+        told.append(f"{way}: {text}")
     return "; ".join(told)
 
 

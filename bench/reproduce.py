@@ -16,7 +16,7 @@ from typing import Any
 
 from bench import calibration, charts, counted, drive, plot
 from bench.calibration import Calibrations
-from bench.claims import Finding, load_claims, settled, verdict
+from bench.claims import NONE_BEYOND, Finding, load_claims, settled, verdict
 from bench.findings import base_finding, counted_finding, matches, measured
 from bench.findings import ratio_text
 from bench.judge import by_cell, judge
@@ -152,9 +152,11 @@ def square(
     unit = "task" if column == 1 else "tasks"
     names = {MAPPED: "instructions, 1 task"}
     answer.columns[column] = names.get(column, f"model, {column} {unit}")
+    same = f.word.startswith(NONE_BEYOND)
+    winner = "" if same else first if ratio > 1 else second
     answer.squares.append(
         charts.Cell(
-            *(column, row, first if ratio > 1 else second, max(ratio, 1 / ratio)),
+            *(column, row, winner, max(ratio, 1 / ratio)),
             f.word in ("faster", "slower"),
         )
     )

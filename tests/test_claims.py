@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from conftest import Run
 
-from bench import counted, kernel_build, reproduce
+from bench import counted, drive, kernel_build, reproduce
 from bench.claims import Finding, claim_verdict, judge_direction, judge_size
 from bench.claims import load_claims, question_verdict, settled
 from bench.kernel_build import Kernel
 from bench.kernel_count import Count
-from bench.plan import CONFIG, Cell
+from bench.plan import CONFIG, Cell, expand
 from bench.problem import Problem
 from bench.findings import counted_finding, matches, pairs_of
 from bench.reproduce import Answer, exit_status, lacking
@@ -34,6 +34,22 @@ def test_every_row_of_the_threads_is_there() -> None:
         *("lkp-dup1", "lkp-dup1-threads", "lkp-open3", "hansen-write1"),
         *("yuan-three-level", "any-fd", "cna-open1-shape", "expand-stall"),
     }
+
+
+def test_no_cell_of_a_claim_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that has the PUs: a cell that no host takes would settle nothing."""
+    monkeypatch.setenv("HWLOC_SYNTHETIC", "pack:4 [numa] core:40 pu:2")
+    topology, listing = drive.ask("topology"), drive.ask("list")
+    for name, case in CASES.items():
+        for part in case["settle"]:
+            if part["by"] not in ("model", "kernel") or "max-time" not in part:
+                continue
+            plan = reproduce.plan_of(part, quick=True)
+            cells = expand(plan, topology, listing)
+            forms = part["variant"] if part["by"] == "model" else [listing["kernel"]]
+            words = [drive.command(c, forms, plan, 1) for c in cells]
+            for cell, said in zip(cells, drive.check(words)):
+                assert said.get("status") != 2, (name, str(cell), said)
 
 
 def test_path_length_is_no_evidence_where_the_lock_is() -> None:
@@ -135,6 +151,7 @@ def test_size(low: float, high: float, claimed: float, verdict: str) -> None:
 def finding(**words: Any) -> Finding:
     """One, of a model's cell that settles."""
     facts: dict[str, Any] = {"what": "a", "where": "", "by": "model"}
+    facts |= {"settles": True, "headline": True}
     return Finding(**(facts | words))
 
 
@@ -152,6 +169,20 @@ def test_case_verdicts() -> None:
     )
     assert claim_verdict([sized]) == "direction reproduced; size contradicted"
     assert question_verdict([yes, no]) == "model: faster in 1, slower in 1"
+    counted = finding(by="instructions", direction="reproduced", size="reproduced")
+    elsewhere = finding(by="kernel", lack="needs 256 PUs (here: 2)")
+    assert claim_verdict([elsewhere, counted]) == (
+        "kernel: not testable here: needs 256 PUs (here: 2); "
+        "instructions: direction reproduced, size reproduced"
+    )
+    more = [
+        finding(by="instructions", word="slower", ratio=Interval(594 / n, 1, 1, 1))
+        for n in (594, 597, 600)
+    ]
+    assert question_verdict(more[1:]) == "instructions: longer by 0.5% to 1.0%"
+    assert question_verdict(more[:2]) == (
+        "instructions: the same in 1, longer by 0.5% in 1"
+    )
     same = [
         finding(settles=True, headline=True, word=f"no difference beyond {x}%")
         for x in (1.1, 1.9)
@@ -285,10 +316,11 @@ def test_the_map_of_a_case(tmp_path: Path) -> None:
         one = finding(settles=False, headline=True, word=word)
         one = replace(one, ratio=Interval(ratio, ratio, ratio, 5))
         reproduce.square(answer, part, column, row, one)
-    assert [(s.winner, s.sure) for s in answer.squares] == [
-        ("first-word+cond-clear", False)
-    ] + 3 * [("next_fd-word+cond-clear", True)]
+    assert [(s.winner, s.sure) for s in answer.squares] == [("", False)] + 3 * [
+        ("next_fd-word+cond-clear", True)
+    ]
     drawn = reproduce.draw(answer, tmp_path)
     text = drawn[0].read_text(encoding="utf-8")
+    assert '0 0 0 0 "same"' in text
     for label in ("model, 1 task", "model, 2 tasks", "instructions, 1 task"):
         assert f'"{label}"' in text
