@@ -6,6 +6,7 @@ gives the same picture. Text is shown as it is, whatever is in it.
 """
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -107,11 +108,12 @@ class Sheet:
         ]
         self.add("texts", "text size across up", rows)
 
-    def text(self, kind: str) -> str:
+    def text(self, kind: str, name: str) -> str:
         """The file: comments say how to draw it again and what the columns are."""
+        script = shlex.quote(str(PLOTS / f"{kind}.gp"))
         parts = [
-            f"# fdscale, {kind}. To draw it again:\n"
-            f"# gnuplot -e \"data='THIS.dat'; out='NEW.png'\" plots/{kind}.gp\n"
+            f"# fdscale, {kind}. To draw it again, in its folder:\n"
+            f"# gnuplot -e \"data='{name}.dat'; out='again.png'\" {script}\n"
         ]
         settings: list[Row] = list(self.settings.items())
         for name, columns, rows in [("settings", "key value", settings), *self.tables]:
@@ -163,7 +165,7 @@ def write(kind: str, base: Path, sheet: Sheet) -> list[Path]:
     try:
         with tempfile.TemporaryDirectory(prefix=".figure-", dir=base.parent) as made:
             folder = Path(made)
-            (folder / "figure.dat").write_text(sheet.text(kind), encoding="utf-8")
+            (folder / "figure.dat").write_text(sheet.text(kind, name), encoding="utf-8")
             run_gnuplot(kind, name, folder)
             paths = []
             for ending in (".dat", ".png", ".svg"):

@@ -120,7 +120,7 @@ def windows(
             at += seconds
     step = math.ceil(len(runs) / MOST_RUNS_NAMED)
     named = [
-        Mark(m.x, f"run {r['run'] + 1}" if i % step == 0 else "")
+        Mark(m.x, f"run {r['run']}" if i % step == 0 else "")
         for i, (m, r) in enumerate(zip(begins, runs))
     ]
     shown = [Series(v, made) for v, made in points.items() if CLONE not in v]

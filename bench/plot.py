@@ -263,7 +263,8 @@ class Lines:
         ends = [end for point in points for end in point[2:] if end is not None]
         if any(self.values.clip(end) != end for end in ends):
             self.heads.append((BEYOND, 12.0))
-        if (ends or kind.across != "rank") and len(ends) < 2 * len(points):
+        intervals = kind.values != "share" and (ends or kind.across != "rank")
+        if intervals and len(ends) < 2 * len(points):
             self.heads.append((UNKNOWN, 12.0))
         if missing:
             self.heads.append(("Nothing measured: " + ", ".join(missing), 12.0))

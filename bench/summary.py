@@ -238,13 +238,13 @@ def some(names: list[str]) -> str:
 
 def comparisons(results: list[CellResult]) -> str:
     """How many were made, and how many would differ by chance."""
-    made = [
-        j.ratio
+    ratios = [
+        (j.ratio, r.runs)
         for r in results
         for name, j in r.variants.items()
-        if j.ratio and j.ratio.known and r.runs >= stats.MIN_RUNS
-        if not name.endswith(CLONE)
+        if j.ratio and not name.endswith(CLONE)
     ]
+    made = [i for i, runs in ratios if i.known and runs >= stats.MIN_RUNS]
     if not made:
         if any(sum(CLONE not in v for v in r.variants) > 1 for r in results):
             return f"No comparison: none has the {stats.MIN_RUNS} runs that it takes."
@@ -268,6 +268,8 @@ def comparisons(results: list[CellResult]) -> str:
             f" {called['faster']} faster, {called['slower']} slower: no mean of them "
             "is an answer."
         )
+    if len(made) < len(ratios):
+        text += f" {len(ratios) - len(made)} more: too few runs."
     return text
 
 

@@ -124,9 +124,13 @@ def test_data_file_to_the_letter(tmp_path: Path) -> None:
     dat, _, _ = plot.draw("rate-vs-tasks", tmp_path / "x", made, TITLES, [Mark(1, "b")])
     text = dat.read_text(encoding="utf-8")
     assert text.startswith(
-        "# fdscale, rate-vs-tasks. To draw it again:\n"
-        "# gnuplot -e \"data='THIS.dat'; out='NEW.png'\" plots/rate-vs-tasks.gp\n"
+        "# fdscale, rate-vs-tasks. To draw it again, in its folder:\n"
+        "# gnuplot -e \"data='x.dat'; out='again.png'\" "
+        f"{figure.PLOTS}/rate-vs-tasks.gp\n"
     )
+    typed = text.splitlines()[1].removeprefix("# ")
+    subprocess.run(typed, shell=True, cwd=tmp_path, check=True)
+    assert (tmp_path / "again.png").read_bytes() == dat.with_suffix(".png").read_bytes()
     assert text.endswith(
         "\n\n\n# series 1\n#: x y low high drawn\n"
         "1 4000000 3900000 4100000 1\n2 NaN NaN NaN 2\n"

@@ -135,6 +135,9 @@ def test_opposite_signs_are_told_apart() -> None:
     runs += [run(i, 1500, 1000 + i, other) for i in range(5)]
     text = " ".join(summary.summary(runs, HOST, [CELL, other], 5).split())
     assert "1 faster, 1 slower: no mean of them" in text
+    assert "too few runs" not in text
+    few = " ".join(summary.summary(runs[:9], HOST, [CELL, other], 5).split())
+    assert "1 comparison; " in few and "1 more: too few runs." in few
     alone = summary.summary(runs[:5], HOST, [CELL], 5)
     assert "no mean of them" not in alone
 
