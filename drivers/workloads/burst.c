@@ -8,7 +8,8 @@
  * every close; at random, in steps.
  * It does not show a search over taken descriptors: next_fd is exact while B
  * are taken.  With threads the bursts share a stretch, and it is not.
- * Shape: bursts a second fall as 1/B; reversed is the slowest of the closes.
+ * Shape: bursts a second fall as 1/B; reversed takes a write of next_fd more a
+ * close, which is little.
  *   --size B
  *   --order same, reversed, random   how they are closed (one random order a
  *                                    task, drawn from the seed)

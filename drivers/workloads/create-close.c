@@ -6,9 +6,10 @@
  * an anonymous file between them and no path walk.
  *   --kind socketpair, pipe                  two descriptors at once
  *   --kind eventfd, epoll, memfd, timerfd    one
- * It does not show the search alone: what is made costs far more (a memfd and
- * a socket most, an eventfd least); how far the search is drowned is the
- * question.  On the model nothing is made: two descriptors or one.
+ * It does not show the search alone: what is made costs far more (a memfd
+ * most, then a socketpair; eventfd, epoll, timerfd least); how far the search
+ * is drowned is the question.  On the model nothing is made: two descriptors
+ * or one.
  * Shape: as dup-close's, flatter the more the kind costs.
  */
 #include <sys/epoll.h>

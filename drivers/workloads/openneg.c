@@ -3,10 +3,11 @@
  * openneg: open() of a name that is not there.
  *
  * Kernel path: the descriptor is reserved before the path is walked and given
- * back when the walk fails: alloc_fd() and put_unused_fd() under file_lock, no
- * file installed and none closed.  The walk ends at a negative dentry.
+ * back when the walk fails: alloc_fd() and put_unused_fd() under file_lock.  A
+ * struct file is made before the walk and dropped after it, none is installed.
+ * The walk ends at a negative dentry.
  * It does not show the close path.  On the model the walk is left out.
- * Shape: as open-close's, faster by the file that is not made.
+ * Shape: as open-close's, without what the close costs.
  */
 #include "../harness/fd.h"
 
