@@ -26,7 +26,7 @@ def ratio_text(ratio: Interval) -> str:
 
 def told(judged: stats.Verdict, runs: int, threshold: float | None) -> str:
     """A verdict in one line, with what would settle it."""
-    text = f"{judged.word}: {ratio_text(judged.ratio)}, {runs} runs"
+    text = f"{judged.word}: {ratio_text(judged.ratio)}, {runs} run{'s' * (runs != 1)}"
     if threshold is None:
         text += ", not calibrated here"
     return text + (f"; needs {judged.need}" if judged.need else "")

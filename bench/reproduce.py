@@ -218,6 +218,16 @@ def line(f: Finding) -> list[str]:
     return [wrapped(f"  {where}{f.what}: {'; '.join(words)}", "      ")]
 
 
+def new_folder(out: Path) -> None:
+    """Make it; one that has something in it is refused before the first cell."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise Problem(USAGE, f"--out {out}: not empty; name a new folder")
+    except OSError as e:
+        raise Problem(USAGE, f"--out {out}: {e.strerror}") from None
+
+
 Say = Callable[[str], None]
 
 
@@ -414,6 +424,8 @@ def run(
         if fmt == "text":
             print(text, flush=True)
 
+    if out:
+        new_folder(out)
     answers = []
     count_first([known[name] for name in names])
     with Scratch() as scratch:

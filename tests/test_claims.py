@@ -301,6 +301,12 @@ def test_reproduce_for_a_page_and_for_programs(run_py: Run, tmp_path: Path) -> N
     done = run_py("reproduce", "guzik-lower-limit", "--format", "json", env=env)
     case = json.loads(done.stdout)["cases"][0]
     assert case["verdict"] == "reproduced" and len(case["findings"]) == 3
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "file").touch()
+    for folder, why in (("old", "not empty"), ("old/file", "File exists")):
+        words = ("guzik-lower-limit", "--out", str(tmp_path / folder))
+        done = run_py("reproduce", *words, env=env)
+        assert done.returncode == 2 and not done.stdout and why in done.stderr
     done = run_py("reproduce", "--all", "guzik-lower-limit")
     assert done.returncode == 2 and "--all" in done.stderr
 
