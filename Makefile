@@ -83,7 +83,7 @@ endif
 # What compiles a user's own file: the same compiler, flags and objects.
 OWN_FLAGS = -std=c11 -D_GNU_SOURCE -pthread $(CASE_FLAGS)
 CASE_FLAGS = $(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-$(BUILD)/own-driver: Makefile drivers/own.sh
+$(BUILD)/own-driver: Makefile drivers/own.sh $(MAIN_OBJS) $(LIB_OBJS)
 	@mkdir -p $(@D)
 	@printf '%s\n' '#!/bin/sh' "CC='$(CC)'" "FLAGS='$(OWN_FLAGS)'" \
 		"CASE_FLAGS='$(CASE_FLAGS)'" "LDFLAGS='$(LDFLAGS)'" \

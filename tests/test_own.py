@@ -74,6 +74,14 @@ def loops(program: str) -> list[list[str]]:
     return found
 
 
+def test_a_new_object_is_linked_into_users_drivers() -> None:
+    """What links them is made anew with the objects, whose names are in it."""
+    script = os.path.relpath(BUILD / "own-driver", ROOT)
+    words = ["make", "-n", "-W", "drivers/harness/own.c", script]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert f">{script}" in done.stdout
+
+
 @pytest.mark.parametrize("folder", ["build", "asan"])
 def test_the_loop_is_that_of_a_built_in(tmp_path: Path, folder: str) -> None:
     """dup-close.c from elsewhere: its operate() is the same instructions, twice."""
