@@ -77,7 +77,8 @@ def loops(program: str) -> list[list[str]]:
 def test_a_new_object_is_linked_into_users_drivers() -> None:
     """What links them is made anew with the objects, whose names are in it."""
     script = os.path.relpath(BUILD / "own-driver", ROOT)
-    words = ["make", "-n", "-W", "drivers/harness/own.c", script]
+    old = ("-o", "Makefile", "-o", "drivers/own.sh")
+    words = ["make", "-n", *old, "-W", "drivers/harness/own.c", script]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert f">{script}" in done.stdout
 
