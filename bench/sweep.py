@@ -413,10 +413,11 @@ class Sweep:
     def collect(self, out: Path, resume: bool = False) -> int:
         """Measure into a results folder; DONE, COULD_NOT or INTERRUPTED."""
         store = Store(out, resume)
-        for pid in neighbours.others(Root()):
+        others = ", ".join(map(str, neighbours.others(Root())))
+        if others:
             said = (
-                f"run.py: another fdscale (pid {pid}) measures on this host: the runs "
-                "of both will be marked; better wait for its end"
+                f"run.py: another fdscale (pid {others}) measures on this host: the "
+                "runs of both will be marked; better wait for its end"
             )
             print(summary.wrapped(said), file=sys.stderr)
         self.host = this_host(self.listing)
