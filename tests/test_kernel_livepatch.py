@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 from bench import kernel_livepatch
 from bench.kernel_build import cache_dir
 from bench.kernel_guest import Machine, boot, counting
-from bench.kernel_initramfs import compiled
+from bench.kernel_initramfs import compiled, libraries
 from bench.problem import COULD_NOT, Problem
 
 RELEASE = "6.1.0-57-amd64"
@@ -185,3 +186,73 @@ def test_loads_switches_and_unloads_on_debians_kernel(version: str) -> None:
     assert said[7][0] == 3 and "not loaded" in said[7][2]
     bare = json.loads(said[8][1])["kernel"]
     assert bare < counts[low, "stock-6.12"]  # the way through the livepatch
+
+
+# What ./run.py kernel load does, without what its other commands import; again and
+# again, after each word that makes the kernel stricter: once it starts slowly enough.
+DOOR = """\
+import sys
+from bench.kernel_livepatch import load
+from bench.problem import Problem
+for path, word in [a.split("=") for a in sys.argv[1:]]:
+    if word:
+        with open(path, "w") as f:
+            f.write(word)
+    try:
+        print("0", load())
+    except Problem as e:
+        print(e.status, e)
+"""
+ROOT = Path(__file__).resolve().parent.parent
+LIST = (
+    "import sys, encodings.ascii, bench.kernel_livepatch; "
+    "print(*{f for m in [*sys.modules.values()] "
+    "if (f := getattr(m, '__file__', None))}, sep='\\n')"
+)
+
+
+def python_with_the_door(tmp_path: Path) -> dict[str, Path]:
+    """An interpreter, what the door imports, and the door, for a guest."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIST], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    files = [Path(line) for line in done.stdout.splitlines()]
+    needed = {lib for f in files if f.suffix == ".so" for lib in libraries(f)}
+    out = {str(f): f for f in {*files, *needed}}
+    door = tmp_path / "door.py"
+    door.write_text(DOOR)
+    python = Path(sys.executable).resolve()
+    return {**out, "/door.py": door, "/usr/bin/python3": python}
+
+
+def test_a_guest_that_takes_no_module_of_ours_is_told_why(tmp_path: Path) -> None:
+    """Debian's kernel, each time a degree stricter; what it says is what it does."""
+    release, image = debian_kernel("6.1")
+    files = {
+        "/livepatch.sh": kernel_livepatch.SCRIPT,
+        "/fdscale.ko": kernel_livepatch.build_module(release),
+        **python_with_the_door(tmp_path),
+    }
+    lockdown = "/sys/kernel/security/lockdown"
+    steps = ["=", "/sys/module/module/parameters/sig_enforce=Y"]
+    steps += [f"{lockdown}={degree}" for degree in ("integrity", "confidentiality")]
+    jobs = [
+        "mount -t securityfs none /sys/kernel/security; "
+        f"PYTHONPATH={ROOT} PYTHONHOME=/usr python3 /door.py {' '.join(steps)}",
+        "/livepatch.sh load /fdscale.ko",
+    ]
+    accel = ["-accel", "tcg", "-cpu", "Nehalem"]
+    guest = boot(image, jobs, files, Machine(), accel, 600)
+    door, kernels_own = guest.jobs
+    assert door.status == 0, door.stderr
+    said = door.text().splitlines()
+    assert [line[:2] for line in said] == [f"{COULD_NOT} "] * len(steps), said
+    # Nothing stands in the way of a guest as it is but that it has no headers.
+    assert f"linux-headers-{release} is not installed" in said[0]
+    assert "signed modules only" in said[1]
+    assert "locked down" in said[2] and "[integrity]" in said[2]
+    assert "locked down" in said[3] and "[confidentiality]" in said[3]
+    assert kernels_own.status == COULD_NOT
+    assert kernels_own.stderr.startswith(b"livepatch: insmod: ")
+    assert kernels_own.stderr.count(b"\n") == 1
