@@ -72,6 +72,9 @@ FIXED = ("dup2-churn", "growth")  # after @ the number of turns; not marked
 STRETCH = ("random-churn", "burst", "close-range")  # take a free stretch: no hole
 MARKED = 5  # turns that the plugin sees, as in drivers/kernel/count.c
 TURNS = {"two-holes": 2, "yuma": 2, "random-churn": 256}  # operations in one
+# Turns that took another number: timer ticks are fewer. SLUB looks for a slab on
+# other nodes or not by the clock (get_any_partial(): 23 times in 1024 it does not).
+SELDOM = 0.02
 BOOT_SECONDS = 3600  # a loop of a million turns takes long
 
 # The kernel's functions that the plugin tells apart, by what they are for.
@@ -94,6 +97,8 @@ class Count:
     own: float  # and in the user's loop
     # function -> (calls, instructions), where the plugin saw it
     functions: dict[str, tuple[float, float]] = field(default_factory=dict)
+    other: float = 0.0  # what some turns took instead of `kernel`
+    share: float = 0.0  # how many of them, of 1
 
     def part(self, name: str) -> float:
         """Instructions in one of PARTS."""
@@ -183,7 +188,7 @@ def results(guest: Guest) -> list[Count]:
     out = []
     for line in job.text().splitlines():
         d = json.loads(line)
-        out.append(Count(d["row"], d["variant"], d["kernel"], d["own"]))
+        out.append(Count(**d))
     return out
 
 
@@ -297,7 +302,23 @@ def table(counts: list[Count]) -> list[str]:
         shown = " ".join(number(c.kernel).rjust(w) for c, w in zip(cells, widths))
         own = {number(c.own) for c in cells}
         lines.append(f"{row.ljust(wide)} {shown}  {'/'.join(sorted(own)).rjust(4)}")
-    return lines
+    return [*lines, *uneven(counts)]
+
+
+def uneven(counts: list[Count]) -> list[str]:
+    """A line for each row where more than the variants' own code differs: between
+    the columns, or between turns, of which the table has the median."""
+    lines = []
+    for row in dict.fromkeys(c.row for c in counts):
+        seen = [c for c in counts if c.row == row]
+        rests = [parts_of(c)["the rest"] for c in seen if c.functions] or [0.0]
+        apart, share = max(rests) - min(rests), max(c.share for c in seen)
+        said = [f"variants differ by {number(apart)}"] if apart >= 1 else []
+        said += [f"{share:.0%} of turns by some"] if share > SELDOM else []
+        if said:
+            lines.append(f"  {row}: {', '.join(said)}")
+    head = "outside alloc and close, by what the slabs hold (--row shows the parts):"
+    return [head, *lines] if lines else []
 
 
 def number(value: float) -> str:

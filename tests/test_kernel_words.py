@@ -150,6 +150,24 @@ def test_tables_fit_80_columns() -> None:
     assert table(counts)[1].split() == [*VARIANTS, "user"]
 
 
+def test_what_differs_besides_the_variants_own_code_is_told() -> None:
+    """Between turns, of which the table has the median, and between variants."""
+
+    def told(first: Count, second: Count) -> list[str]:
+        return table([first, second])[3:]
+
+    def one(variant: str, kernel: float, alloc: float, share: float = 0) -> Count:
+        functions = {"alloc_fd": (1.0, alloc)}
+        return Count("pipe-close@low:64", variant, kernel, 9, functions, 7, share)
+
+    assert told(one("a", 600, 80, 0.01), one("b", 580, 60)) == []
+    (head, line) = told(one("a", 600, 80), one("b", 590, 60))
+    assert line == "  pipe-close@low:64: variants differ by 10"
+    assert "--row" in head and len(head) <= 80
+    (_, line) = told(one("a", 600, 80, 0.25), one("b", 580, 60, 0.01))
+    assert line == "  pipe-close@low:64: 25% of turns by some"
+
+
 def test_counts_are_kept_and_added_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
