@@ -69,6 +69,7 @@ class Session:
         self.host = self.folder / "host.json"
         self.lock = threading.Lock()
         self.jobs = 0
+        self.lost: Problem | None = None  # whose answer may still come
         self.data = b""
         self.guest = Guest(accel=accel[1].split(",")[0])
         self.wire = socket.socket(socket.AF_UNIX)
@@ -152,21 +153,31 @@ class Session:
         """Have the guest run one line of shell."""
         if "\n" in job or not job:
             raise ValueError(f"a job is one line: {job!r}")
-        deadline = time.monotonic() + seconds
         with self.lock:
-            self.wire.settimeout(seconds)
-            self.wire.sendall(job.encode() + b"\n")
-            head = self.line(b"fdscale-job ", deadline)
-            m = re.fullmatch(r"fdscale-job (\d+) (\d+) (\d+) (\d+)", head)
-            if not m or int(m[1]) != self.jobs:
-                raise Problem(COULD_NOT, f"not what the guest should say: {head!r}")
-            self.jobs += 1
-            out, err = int(m[3]), int(m[4])
-            while len(self.data) < out + err + 1:
-                self.more(deadline)
-            job_done = Job(int(m[2]), self.data[:out], self.data[out : out + err])
-            self.data = self.data[out + err + 1 :]
-            return job_done
+            if self.lost:
+                raise self.lost
+            try:
+                return self.carry_out(job, seconds)
+            except Problem as e:
+                self.lost = e  # what comes next may be this job's answer
+                raise
+
+    def carry_out(self, job: str, seconds: float) -> Job:
+        """Send one job and read its frame."""
+        deadline = time.monotonic() + seconds
+        self.wire.settimeout(seconds)
+        self.wire.sendall(job.encode() + b"\n")
+        head = self.line(b"fdscale-job ", deadline)
+        m = re.fullmatch(r"fdscale-job (\d+) (\d+) (\d+) (\d+)", head)
+        if not m or int(m[1]) != self.jobs:
+            raise Problem(COULD_NOT, f"not what the guest should say: {head!r}")
+        self.jobs += 1
+        out, err = int(m[3]), int(m[4])
+        while len(self.data) < out + err + 1:
+            self.more(deadline)
+        job_done = Job(int(m[2]), self.data[:out], self.data[out : out + err])
+        self.data = self.data[out + err + 1 :]
+        return job_done
 
     def serve(self) -> None:
         """Answer the proxies until the door is closed."""

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -143,6 +144,53 @@ def test_kvm_is_used_where_a_guest_boots_with_it(
     assert (trouble in kvm_trouble(image)) and bool(kvm_trouble(image)) == bool(trouble)
     assert ("kvm" in fastest(image)) == (not trouble)
     kvm_trouble.cache_clear()
+
+
+# A QEMU whose guest answers each job with what it was, "late" after a second.
+GUEST = """#!/usr/bin/python3
+import re, socket, sys, time
+path = re.search(r"id=report,path=([^,]+)", " ".join(sys.argv))[1]
+with socket.socket(socket.AF_UNIX) as s:
+    s.bind(path)
+    s.listen()
+    wire = s.accept()[0].makefile("rw")
+    print("fdscale-boot 0.1 1 6.12.1", file=wire, flush=True)
+    for number, job in enumerate(wire):
+        time.sleep(1 if "late" in job else 0)
+        print(f"fdscale-job {number} 0 {len(job)} 0", file=wire)
+        print(job, file=wire, flush=True)
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    """A session with GUEST."""
+    if not Path("/bin/busybox").is_file():
+        pytest.skip("busybox-static is not installed")
+    (tmp_path / QEMU).write_text(GUEST)
+    (tmp_path / QEMU).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with Session(tmp_path, {}, Machine(), ["-accel", "tcg"]) as session:
+        yield session
+
+
+def test_an_answer_that_comes_too_late_is_nobody_elses(fake: Session) -> None:
+    assert fake.run("one").text() == "one\n"
+    with pytest.raises(Problem, match="no answer from the guest"):
+        fake.run("late", 0.1)
+    with pytest.raises(Problem, match="no answer from the guest"):
+        fake.run("next")
+
+
+def test_the_session_outlives_a_driver_that_was_stopped(fake: Session) -> None:
+    proxy = fake.environment()["FDSCALE_DRIVER"]
+    env = {**os.environ, **fake.environment()}
+    with subprocess.Popen([proxy, "late"], env=env) as stopped:
+        while not fake.lock.locked():
+            time.sleep(0.01)
+        stopped.kill()
+    done = subprocess.run([proxy, "on"], env=env, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"/bin/fdscale on\n")
 
 
 def test_the_guests_facts_are_the_guests_and_its_host_is_in_them(
