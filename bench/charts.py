@@ -37,7 +37,7 @@ def tint(colour: str, share: float) -> str:
 def gain(ratio: float) -> str:
     """By how much, in five characters or so."""
     if ratio >= 2:
-        return f"{ratio:.2g}x"
+        return f"{ratio:.2g}x" if ratio < 10 else f"{ratio:.0f}x"
     digits = 1 if ratio < 1.0995 else 0
     return f"{100 * (ratio - 1):+.{digits}f}%"
 

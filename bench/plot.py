@@ -235,7 +235,7 @@ def number(point: Point, values: str, unit: float) -> str:
         if values == "ratio" and 0.4 < value < 2.6:
             shown.append(f"{100 * (value - 1):+.1f}%")
         elif values == "ratio":
-            shown.append(f"{value:.3g}x")
+            shown.append(f"{value:.3g}x" if value < 100 else f"{value:.0f}x")
         elif values == "time":
             shown.append(looks.time(value))
         elif values == "share":

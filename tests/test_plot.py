@@ -470,3 +470,8 @@ def test_an_interval_that_tells_nothing_is_not_spelt_out() -> None:
     assert plot.number((1.0, 1.2, 1e-9, 1e9), "ratio", 1) == "+20.0%  (tells nothing)"
     near = plot.number((1.0, 6e6, 5e6, 7e6), "rate", 1e6)
     assert near == "6.000  (5.000 to 7.000)"
+
+
+def test_a_large_factor_is_a_whole_number() -> None:
+    assert [charts.gain(r) for r in (2.14, 47.4, 123.4)] == ["2.1x", "47x", "123x"]
+    assert plot.number((1.0, 1234.5, None, None), "ratio", 1) == "1234x"
