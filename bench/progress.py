@@ -37,8 +37,11 @@ class Progress:
         now = time.monotonic()
         line = f"{done}/{self.total} runs, {duration(left)} left: {what}"
         if self.terminal:
-            width = shutil.get_terminal_size().columns
-            print(f"\r\033[K{line[: width - 1]}", end="", file=sys.stderr, flush=True)
+            width = shutil.get_terminal_size().columns - 1
+            if len(line) > width:  # without its last words, where some of it is left
+                whole = line[: width + 1].rpartition(", ")[0]
+                line = whole if ": " in whole else line[:width]
+            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
         elif self.verbose or now - self.said >= PLAIN_EVERY:
             self.said = now
             print(line, file=sys.stderr, flush=True)

@@ -43,3 +43,27 @@ def test_a_pipe_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, Terminal(), "dumb") == PLAIN
+
+
+WHOLE = "1/2 runs, 0:02 left: dup-close, model, hold low:64, 1 thread"
+
+
+@pytest.mark.parametrize(
+    "width, shown",
+    [
+        (80, WHOLE),
+        (61, WHOLE),
+        (60, WHOLE.removesuffix(", 1 thread")),
+        (45, "1/2 runs, 0:02 left: dup-close, model"),
+        (25, WHOLE[:24]),
+    ],
+)
+def test_a_narrow_terminal_gets_whole_words(
+    width: int, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Terminal()
+    monkeypatch.setattr(sys, "stderr", out)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", f"{width}")
+    Progress(2, quiet=False).show(1, WHOLE.split(": ", 1)[1], 2.0)
+    assert out.getvalue() == f"\r\033[K{shown}"
