@@ -114,7 +114,9 @@ def shorter(ratio: float, a: float, b: float) -> tuple[str, str]:
     word = "no difference beyond 0.0%"
     if a != b:
         word = "faster" if ratio > 1 else "slower"
-    said = {"faster": "shorter", "slower": "longer"}.get(word, "the same")
+    if a == b:
+        return word, f"the same: {a:g} instructions"
+    said = {"faster": "shorter", "slower": "longer"}[word]
     return word, f"{said}: {a:g} against {b:g} instructions, {100 * (a / b - 1):+.1f}%"
 
 

@@ -54,14 +54,28 @@ class Answer:
     def ours(self) -> list[str]:
         """The numbers that stand beside the one that was claimed."""
         told = [f for f in self.findings if f.headline and f.ratio]
-        return [f"{f.by}, {f.what}: {numbers(f)}" for f in told]
+        alike: dict[tuple[str, str], list[Finding]] = {}
+        for f in told:
+            alike.setdefault((f.by, f.what), []).append(f)
+        return [
+            f"{f.by}, {f.what}{apart(f, alike[f.by, f.what])}: {numbers(f)}"
+            for f in told
+        ]
+
+
+def apart(f: Finding, alike: list[Finding]) -> str:
+    """What of a finding's place tells it from the others of its name."""
+    places = [set(other.where.split(", ")) for other in alike]
+    own = [p for p in f.where.split(", ") if p not in set.intersection(*places)]
+    return f" ({', '.join(own)})" if own else ""
 
 
 def numbers(f: Finding) -> str:
     """A finding's ratio as a table shows it: exact ones have no interval."""
-    if not f.ratio:
-        return f.lack
-    return f"{ratio_text(f.ratio)}" if f.ratio.n != 1 else f.text
+    if not f.ratio or f.by in ("instructions", "rules"):
+        return f.lack or f.text
+    few = "" if f.ratio.known else ", too few runs"
+    return ratio_text(f.ratio) + few
 
 
 def plan_of(part: dict[str, Any], quick: bool) -> Plan:

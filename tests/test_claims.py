@@ -190,6 +190,23 @@ def test_case_verdicts() -> None:
     assert question_verdict(same) == "model: no difference beyond 1.9%"
 
 
+def test_numbers_of_a_table() -> None:
+    """Those of one name by what tells them apart; one run is no exact count."""
+    case = CASES["kara-first-64"]
+    known = Interval(1.02, 1.01, 1.03, 5)
+    few = Interval(0.9, math.nan, math.nan, 1)
+    count = Interval(0.99, 0.99, 0.99, 1)
+    text = "longer: 600 against 594 instructions, +1.0%"
+    places = ("dup-close, model, 1 thread", "dup-close, model, 2 threads")
+    found = [finding(where=w, ratio=r) for w, r in zip(places, (known, few))]
+    found.append(finding(by="instructions", ratio=count, text=text))
+    assert Answer("x", case, found).ours == [
+        "model, a (1 thread): +2.00% [+1.00%, +3.00%]",
+        "model, a (2 threads): -10.0%, too few runs",
+        f"instructions, a: {text}",
+    ]
+
+
 def test_exit_status() -> None:
     """125 when all are inconclusive, 3 when a cell failed, else 0."""
     unsure = finding(settles=True, headline=True, word="inconclusive")
