@@ -314,7 +314,7 @@ def uneven(counts: list[Count]) -> list[str]:
         rests = [parts_of(c)["the rest"] for c in seen if c.functions] or [0.0]
         apart, share = max(rests) - min(rests), max(c.share for c in seen)
         said = [f"variants differ by {number(apart)}"] if apart >= 1 else []
-        said += [f"{share:.0%} of turns by some"] if share > SELDOM else []
+        said += [f"{share:.0%} of turns take another"] if share > SELDOM else []
         if said:
             lines.append(f"  {row}: {', '.join(said)}")
     head = "outside alloc and close, by what the slabs hold (--row shows the parts):"

@@ -165,7 +165,7 @@ def test_what_differs_besides_the_variants_own_code_is_told() -> None:
     assert line == "  pipe-close@low:64: variants differ by 10"
     assert "--row" in head and len(head) <= 80
     (_, line) = told(one("a", 600, 80, 0.25), one("b", 580, 60, 0.01))
-    assert line == "  pipe-close@low:64: 25% of turns by some"
+    assert line == "  pipe-close@low:64: 25% of turns take another"
 
 
 def test_counts_are_kept_and_added_to(
