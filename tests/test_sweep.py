@@ -333,6 +333,24 @@ def test_a_run_has_a_time_that_it_was_planned_for() -> None:
     assert known and known > 30
 
 
+def test_a_cells_first_run_in_a_guest_is_short_and_has_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a window costs where PUs are emulated is seen first, then planned with."""
+    cell = Cell("dup-close", "kernel", "none", "compact", "threads", 32)
+    plan = Plan(window_ms=20, max_time=60)
+    assert Pace(plan, 2).blocks(cell, 2, False) > 100
+    monkeypatch.setenv("FDSCALE_GUEST", "/door")
+    pace = Pace(plan, 2)
+    assert (pace.blocks(cell, 2, False), pace.seconds(cell, 2, False, 2)) == (2, None)
+    pace.learn(cell, {"error": None, "recorded_ns": 80e6, "seconds": 40.0}, 2)
+    assert pace.blocks(cell, 2, False) == 2
+    planned = pace.seconds(cell, 2, False, 2)
+    assert planned and 40 < planned < 50
+    pace.learn(cell, {"error": None, "recorded_ns": 80e6, "seconds": 0.2}, 2)
+    assert pace.blocks(cell, 2, False) > 2
+
+
 def test_a_dead_owners_folder_goes(tmp_path: Path) -> None:
     """The next start removes it; one whose owner lives, or another's, stays."""
     env = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
