@@ -10,6 +10,7 @@
 # make bench      the numbers of the README, as ratios within one run  PART=loop
 #                 PEER=path/to/will-it-scale: beside that  PART=testcases
 #                 CASES="dup1 open1": only these of its cases
+# make fuzz       bad input to what C parses, by libFuzzer  FUZZ_SECONDS=60
 # make clean      remove build/
 #
 # Variables:
@@ -29,6 +30,7 @@ PYTHON ?= /usr/bin/python3
 SAN ?=
 SWEEP ?=
 TESTS ?= tests
+FUZZ_SECONDS ?= 60
 
 # Code placement is part of what A/A has to tell: the same code, elsewhere.
 # Compiled once, linked in each order.
@@ -54,13 +56,14 @@ LIB_OBJS := $(HARNESS:%.c=$(OBJ)/%.o) $(FDTABLE:%.c=$(OBJ)/%.o)
 WORKLOAD_OBJS := $(WORKLOADS:%.c=$(OBJ)/%.kernel.o) \
 	$(WORKLOADS:%.c=$(OBJ)/%.model.o)
 BENCHES := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/bench_*.c))
+FUZZERS := $(patsubst tests/c/fuzz_%.c,%,$(filter-out %_main.c,$(wildcard tests/c/fuzz_*.c)))
 C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 
 # V=1 shows the commands.
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
-.PHONY: all setup setup-kernel test test-kernel c-tests lint bench sweep clean
+.PHONY: all setup setup-kernel test test-kernel c-tests fuzz lint bench sweep clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -118,12 +121,33 @@ $(OBJ)/%.model.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) -DFD_BACKEND_MODEL -c -o $@ $<
 
 # A C test is one program, linked with everything but main().
-c-tests: $(C_TESTS)
+c-tests: $(C_TESTS) $(FUZZERS:%=$(BUILD)/tests/fuzz_%)
 
 $(BUILD)/tests/%: $(OBJ)/tests/c/%.o $(LIB_OBJS)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS) -lcmocka
+
+# A fuzz target replays the files it is given; with libFuzzer it makes them up.
+$(FUZZERS:%=$(BUILD)/tests/fuzz_%): $(BUILD)/tests/%: $(OBJ)/tests/c/%.o \
+		$(if $(findstring fuzzer,$(SAN)),,$(OBJ)/tests/c/fuzz_main.o) \
+		$(LIB_OBJS) $(WORKLOAD_OBJS)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_CFLAGS) $(if $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer) \
+		$(LDFLAGS) -o $@ $(filter %.o,$^) $(LDLIBS)
+
+fuzz: setup
+	$(Q)$(MAKE) --no-print-directory CC=clang SAN=fuzzer-no-link,address,undefined \
+		BUILD=$(BUILD)/fuzz CFLAGS="-O1 -g" $(FUZZERS:%=$(BUILD)/fuzz/tests/fuzz_%)
+	@for f in $(FUZZERS); do \
+		mkdir -p $(BUILD)/fuzz/corpus/$$f && \
+		UBSAN_OPTIONS=halt_on_error=1 $(BUILD)/fuzz/tests/fuzz_$$f \
+			-max_total_time=$(FUZZ_SECONDS) \
+			-timeout=20 -max_len=4096 -print_final_stats=1 \
+			-artifact_prefix=$(BUILD)/fuzz/$$f- \
+			$(BUILD)/fuzz/corpus/$$f tests/corpus/$$f || exit 1; \
+	done
 
 # Preloaded by tests: calls that fail.
 $(BUILD)/tests/fail.so: tests/c/fail.c

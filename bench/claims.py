@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from bench import stats
 from bench.plan import CONFIG
 from bench.problem import USAGE, Problem
 from bench.stats import Interval
+from bench.strict import Validator, text_of, toml_of, unfit
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"
 INCONCLUSIVE, NOT_HERE = "inconclusive", "not testable here"
@@ -101,18 +99,17 @@ def sense(case: dict[str, Any]) -> tuple[list[Any], str] | None:
 def load_claims(path: Path | None = None) -> dict[str, dict[str, Any]]:
     """The cases by name; raises Problem(USAGE) naming the file, line and key."""
     path = path or CONFIG / "claims.toml"
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except (OSError, ValueError) as e:
-        raise Problem(USAGE, f"claims {path}: {getattr(e, 'strerror', e)}") from None
+    text = text_of(path, f"claims {path}")
+    data = toml_of(text, f"claims {path}")
     schema = json.loads((CONFIG / "schema" / "claims.json").read_text())
-    for error in jsonschema.Draft7Validator(schema).iter_errors(data):
+    for error in Validator(schema).iter_errors(data):
         where = list(error.absolute_path)
         unknown = re.search(r"'([^']+)' (?:was|were) unexpected", error.message)
         if unknown:
             where.append(unknown.group(1))
         raise refuse(path, text, where, error.message[:200])
+    for where, why in unfit(data, []):
+        raise refuse(path, text, where, why)
     cases: dict[str, dict[str, Any]] = data["case"]
     for name, case in cases.items():
         wrong = sense(case)

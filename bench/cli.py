@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -20,7 +22,7 @@ from bench.calibration import threshold_in
 from bench.compare_rows import read_folder
 from bench.check import Needs
 from bench.plan import CASE_WINDOW_MS, Plan, load_plan, parse_percent, parse_tasks
-from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
+from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem, one_line
 from bench.sweep import Sweep, resumed
 
 ABOUT = """\
@@ -64,7 +66,7 @@ class Parser(argparse.ArgumentParser):
     """argparse, with the one-line manner of the other messages."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message} (see --help)", file=sys.stderr)
+        print(f"{self.prog}: {one_line(message)} (see --help)", file=sys.stderr)
         sys.exit(USAGE)
 
 
@@ -80,7 +82,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     """A type for argparse: a whole number in a range."""
 
     def parse(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        if not re.fullmatch("[0-9]{1,20}", text) or not least <= int(text) <= most:
             raise argparse.ArgumentTypeError(
                 f"'{text}' is not a whole number from {least} to {most}"
             )
@@ -559,6 +561,8 @@ def main(argv: list[str] | None = None) -> int:
     if sys.stdout is None:
         print("run.py: stdout is closed", file=sys.stderr)
         return COULD_NOT
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name may not be UTF-8
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, interrupt)
@@ -582,7 +586,7 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as e:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         what = f"{e.filename}: " if e.filename else ""
-        print(f"run.py: {what}{e.strerror}", file=sys.stderr)
+        print(f"run.py: {one_line(what + str(e.strerror))}", file=sys.stderr)
         return COULD_NOT
     except ModuleNotFoundError as e:
         print(f"run.py: python3-{e.name} is missing: make setup", file=sys.stderr)

@@ -48,7 +48,11 @@ def ask(*words: str) -> dict[str, Any]:
     Raises Problem with the driver's own words and status.
     """
     done = subprocess.run(
-        [driver_path(), *words, "--json"], capture_output=True, text=True, check=False
+        [driver_path(), *words, "--json"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     if done.returncode:
         text = done.stderr.strip().removeprefix("fdscale: ")
@@ -63,7 +67,11 @@ def ask(*words: str) -> dict[str, Any]:
 def answers(*words: str) -> dict[str, Any]:
     """As ask(), of a command whose answer may be no."""
     done = subprocess.run(
-        [driver_path(), *words, "--json"], capture_output=True, text=True, check=False
+        [driver_path(), *words, "--json"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     if done.returncode > ANSWER_NO or not done.stdout:
         text = done.stderr.strip().removeprefix("fdscale: ")
@@ -117,6 +125,7 @@ class Driver:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            errors="replace",
             process_group=0,
         )
 
@@ -156,6 +165,7 @@ def check(
         input="".join(json.dumps(words[1:]) + "\n" for words in commands),
         capture_output=True,
         text=True,
+        errors="replace",
         check=False,
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]

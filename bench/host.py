@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """host.json: what a machine is, so that any two result folders can be compared."""
 
-import json
 import os
 import platform
 import re
@@ -16,6 +15,7 @@ import jsonschema
 from bench import facts
 from bench.problem import USAGE, Problem
 from bench.root import Root, list_text
+from bench.strict import check_regular, json_of, tame, text_of, unfit
 
 REPO = Path(__file__).resolve().parent.parent
 SCHEMA = REPO / "config" / "schema" / "host.json"
@@ -226,27 +226,38 @@ def caution(host: Mapping[str, Any]) -> str:
 
 
 def check_host(host: Any, name: str) -> dict[str, Any]:
-    """HOST itself when it has the shape of host.json; NAME is whose it is."""
-    schema = json.loads(SCHEMA.read_text())
+    """HOST, tame, when it has the shape of host.json; NAME is whose it is."""
+    if isinstance(host, dict) and host.get("schema", 1) != 1:
+        raise Problem(
+            USAGE,
+            f"{name}: schema {host['schema']!s:.20} of another fdscale; this one reads "
+            "1: use the one that wrote it",
+        )
+    schema = json_of(SCHEMA.read_text())
+    host = tame(host)
+    wrong = unfit(host, [])
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(schema).iter_errors(host)
     )
     if error is not None:
-        key = ".".join(str(part) for part in error.absolute_path) or "the whole"
-        raise Problem(USAGE, f"{name}: {key}: {error.message}")
+        wrong = [(list(error.absolute_path), error.message)]
+    for keys, why in wrong:
+        key = ".".join(map(str, keys))[:200] or "the whole"
+        raise Problem(USAGE, f"{name}: {key}: {why[:200]}")
     assert isinstance(host, dict)
     return host
 
 
 def load_host(path: Path) -> dict[str, Any]:
     """host.json of a results folder, checked."""
+    check_regular(path)
     try:
-        host = json.loads(path.read_text())
-    except OSError as error:
-        raise Problem(USAGE, f"{path}: {error.strerror}") from error
+        host = json_of(text_of(path, str(path)))
+        return check_host(host, str(path))
     except ValueError as error:
         raise Problem(USAGE, f"{path}: not JSON: {error}") from error
-    return check_host(host, str(path))
+    except RecursionError:
+        raise Problem(USAGE, f"{path}: nested too deep") from None
 
 
 @dataclass(frozen=True)

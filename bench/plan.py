@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from bench import hold as holds
 from bench import stats
 from bench.problem import USAGE, Problem
+from bench.strict import Validator, Wrong, text_of, toml_of, unfit
 
 CASE_WINDOW_MS = 100  # of test cases, whose operations may be long
 CONFIG = Path(__file__).resolve().parent.parent / "config"
@@ -165,18 +162,6 @@ def line_of(text: str, keys: list[str]) -> int:
     return at + 1
 
 
-Wrong = tuple[list[Any], str]  # the path to a value, and what is wrong with it
-
-
-def not_finite(data: Any, keys: list[Any]) -> Iterator[Wrong]:
-    """nan and inf are numbers in TOML, and no schema refuses them."""
-    if isinstance(data, float) and not math.isfinite(data):
-        yield keys, f"{data} is no number to plan with"
-    items = data.items() if isinstance(data, dict) else []
-    for key, value in items:
-        yield from not_finite(value, [*keys, key])
-
-
 def wrong_options(
     options: dict[str, Any], workloads: list[dict[str, Any]]
 ) -> Iterator[Wrong]:
@@ -205,12 +190,12 @@ def wrong_in(
     """All that is wrong with a plan."""
     schema = json.loads((CONFIG / "schema" / "plan.json").read_text())
     right = True
-    for error in jsonschema.Draft7Validator(schema).iter_errors(data):
+    for error in Validator(schema).iter_errors(data):
         keys = list(error.absolute_path)
         unknown = re.search(r"'([^']+)' (?:was|were) unexpected", error.message)
         yield keys + ([unknown.group(1)] if unknown else []), error.message
         right = False
-    yield from not_finite(data, [])
+    yield from unfit(data, [])
     if right and workloads is not None:
         yield from wrong_options(data.get("options", {}), workloads)
 
@@ -221,21 +206,16 @@ def load_plan(path: Path, workloads: list[dict[str, Any]] | None = None) -> Plan
 
     Raises Problem(USAGE) naming the file, the line and the key.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
-        raise Problem(USAGE, f"plan {path}: {why}") from None
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as e:
-        raise Problem(USAGE, f"plan {path}: {e}") from None
+    what = f"plan {path}"
+    text = text_of(path, what)
+    data = toml_of(text, what)
     if not data:
-        raise Problem(USAGE, f"plan {path}: empty; see config/*.toml for ready ones")
+        raise Problem(USAGE, f"{what}: empty; see config/*.toml for ready ones")
     for path_, why in wrong_in(data, workloads):
         keys = [str(k) for k in path_ if not isinstance(k, int)]
-        where = ".".join(keys) or "plan"
-        raise Problem(USAGE, f"plan {path}: line {line_of(text, keys)}: {where}: {why}")
+        where = ".".join(keys)[:200] or "plan"
+        line = line_of(text, keys)
+        raise Problem(USAGE, f"{what}: line {line}: {where}: {why[:200]}")
     data = {k.replace("-", "_"): v for k, v in data.items()}
     quick = data.pop("quick", False)
     for key in {"workload_file", "testcase"} & data.keys():
@@ -332,7 +312,7 @@ def hold_end(hold: str, top: int = 1024) -> int:
         return holds.top_of(Path(hold.removeprefix("file:")))
     if hold.startswith("pid:"):
         return holds.top_now(hold.removeprefix("pid:"))
-    match = re.fullmatch(r"low:(\d+)", hold)
+    match = re.fullmatch("low:([0-9]{1,9})", hold)
     return int(match.group(1)) if match else 0
 
 

@@ -8,24 +8,30 @@ import fcntl
 import gc
 import json
 import os
+import re
 from pathlib import Path
-from typing import Any, NoReturn
-
-import jsonschema
+from typing import Any
 
 from bench.plan import CONFIG
 from bench.problem import COULD_NOT, USAGE, Problem
+from bench.strict import Validator, check_regular, json_of, text_of
 
 RESULTS = "results.jsonl"
 SCHEMA = 1  # of a line
+MOST = 1 << 30  # bytes of results that are read at once
+HUGE = float(1 << 64)  # no number here: a count, a time, a rate
+# A control character as JSON has it, after an even number of backslashes; or bare.
+CONTROL = re.compile(
+    r"(?<!\\)(?:\\\\)*\\(?:[bfnrt]|u00(?:[01].|7[fF]|[89].))|[\x7f-\x9f]"
+)
 
 
 def write_whole(path: Path, text: str) -> None:
     """A file beside the results, whole or not at all."""
     fresh = path.with_name(path.name + ".new")
     try:
-        fresh.unlink(missing_ok=True)
-        with open(fresh, "x", encoding="utf-8") as file:  # follows no link
+        fresh.unlink(missing_ok=True)  # and "x" follows no link
+        with open(fresh, "x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         os.replace(fresh, path)
     except OSError as e:
@@ -90,12 +96,17 @@ JUDGED = frozenset({"schema", "type", "backend", "mode"})  # keys of enum and co
 
 def shape(value: Any) -> Any:
     """All that result.json can tell of a value: keys, types, the words it judges by
-    name, whether a number is negative.  Lines of one shape are right or wrong alike."""
+    name, whether a number is negative.  Lines of one shape are right or wrong alike.
+
+    Raises ValueError where a number is beyond all that a run can give: 1e400 is inf.
+    """
     if isinstance(value, dict):
         parts: list[Any] = []
         for k, v in value.items():
             kind = type(v)
             if kind is int or kind is float:
+                if not -HUGE < v < HUGE:
+                    raise ValueError(f"{k}: a number beyond 2^64")
                 parts.append((k, kind, v if k in JUDGED else v < 0))
             elif kind is str:
                 parts.append((k, v if k in JUDGED else kind))
@@ -105,6 +116,8 @@ def shape(value: Any) -> Any:
     if isinstance(value, list):
         kinds = set(map(type, value))
         if kinds <= {int, float}:
+            if value and not -HUGE < min(value) <= max(value) < HUGE:
+                raise ValueError("a number beyond 2^64 in a list")
             return (list, *sorted(map(str, kinds)), bool(value) and min(value) < 0)
         return (list, frozenset(map(shape, value)))
     return (type(value), isinstance(value, int | float) and value < 0)
@@ -116,8 +129,7 @@ class Checker:
     def __init__(self) -> None:
         schemas = json.loads((CONFIG / "schema" / "result.json").read_text())
         self.validators = {
-            kind: jsonschema.Draft7Validator(schemas[kind])
-            for kind in ("plan", "run", "profile")
+            kind: Validator(schemas[kind]) for kind in ("plan", "run", "profile")
         }
         # What calibrate measured with a cost added: no result of a sweep.
         self.validators["injected"] = self.validators["run"]
@@ -127,9 +139,9 @@ class Checker:
         """What is wrong with a line, the key first; None when nothing is."""
         if not isinstance(record, dict) or "schema" not in record:
             return "not a result"
-        if record["schema"] != SCHEMA:
+        if record["schema"] != SCHEMA or type(record["schema"]) is not int:
             return (
-                f"schema {record['schema']} of another fdscale; this one reads "
+                f"schema {record['schema']!s:.20} of another fdscale; this one reads "
                 f"{SCHEMA}: use the one that wrote it"
             )
         validator = self.validators.get(str(record.get("type")))
@@ -146,31 +158,28 @@ class Checker:
         return None
 
 
-def no_number(word: str) -> NoReturn:
-    """NaN and Infinity are no JSON, whatever Python thinks."""
-    raise ValueError(word)
-
-
 def load(folder: Path) -> list[dict[str, Any]]:
     """The plan and the runs of a results folder; a torn last line is passed over.
 
     Raises Problem(USAGE) naming the file, and the line and key that are wrong.
     """
     path = folder / RESULTS
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        why = e.strerror if isinstance(e, OSError) else "not UTF-8 text"
-        raise Problem(USAGE, f"{path}: {why}") from None
+    check_regular(path)
+    text = text_of(path, str(path), MOST)
     checker = Checker()
     records = []
     # What follows the last newline is "", or torn.
     for number, line in enumerate(text.split("\n")[:-1], 1):
         try:
-            record = json.loads(line, parse_constant=no_number)
+            record = json_of(line)
             wrong = checker.wrong(record)
+            odd = not line.isascii() or "\\" in line or "\x7f" in line
+            if odd and not wrong and CONTROL.search(line):
+                wrong = "a control character, which is part of no name"
         except ValueError as e:
             wrong = f"not a result: {e}"
+        except RecursionError:
+            wrong = "not a result: nested too deep"
         if wrong:
             raise Problem(USAGE, f"{path}: line {number}: {wrong[:200]}")
         records.append(record)

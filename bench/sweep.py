@@ -29,6 +29,7 @@ from bench.profile import run_profile
 from bench.progress import Progress, duration
 from bench.root import Root
 from bench.store import Store, load, write_whole
+from bench.strict import unfit
 from bench.words import count
 
 
@@ -155,6 +156,9 @@ class Sweep:
 
     def check_words(self) -> None:
         """Workloads and variants; all else is the driver's to refuse, cell by cell."""
+        for keys, why in unfit(asdict(self.plan), []):
+            flag = str(keys[0]).replace("_", "-")
+            raise Problem(USAGE, f"--{flag}: {why}")
         known = sorted({w["name"] for w in self.listing["workloads"]})
         wrong = [w for w in (*self.plan.workload, *self.plan.options) if w not in known]
         if wrong:

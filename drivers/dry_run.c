@@ -123,15 +123,6 @@ static int check_line(const char *line, struct placed **list,
 	return status;
 }
 
-/* A text that was cut inside a character is no JSON string. */
-static json_t *refusal(int status, const struct problem *p)
-{
-	json_t *text = json_string(p->text);
-
-	return json_pack("{sb si so}", "ok", false, "status", status, "text",
-			 text ? text : json_string("refused; see fdscale run"));
-}
-
 int command_dry_run(void)
 {
 	struct topology topology;
@@ -147,7 +138,9 @@ int command_dry_run(void)
 		p.text[0] = '\0';
 		status = check_line(line, &list, &topology, &p);
 		json_line(!status ? json_pack("{sb}", "ok", true)
-				  : refusal(status, &p));
+				  : json_pack("{sb si ss}", "ok", false,
+					      "status", status, "text",
+					      p.text));
 	}
 	free(line);
 	placed_free(list);

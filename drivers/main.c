@@ -138,10 +138,10 @@ int main(int argc, char **argv)
 	uint64_t begun = clock_ns();
 	const char *command = argc > 1 ? argv[1] : "--help";
 	bool run = !strcmp(command, "run");
+	struct problem p = {""};
 	int words = argc - 1;
 
 	if (run || !strcmp(command, "list")) {
-		struct problem p = {""};
 		int status = own_words(&words, argv + 1, run, argv, &p);
 
 		if (status)
@@ -164,8 +164,9 @@ int main(int argc, char **argv)
 		fputs(usage, stdout);
 		return argc > 1 ? DONE : USAGE;
 	}
-	fprintf(stderr,
-		"fdscale: '%s' is not run, check, list, topology or place\n",
-		command);
-	return USAGE;
+	return say(problem_set(&p, USAGE,
+			       "'%s' is not run, check, list, topology or "
+			       "place",
+			       command),
+		   &p);
 }

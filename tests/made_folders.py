@@ -32,6 +32,9 @@ def run(rates: dict[str, float], cell: dict[str, Any] = CELL, **more: Any) -> di
             "ns": 10_000_000,
             "ops": [int(rate / 200), int(rate / 200)],
             "rate": rate,
+            "switches": 0,
+            "skewed": False,
+            "redone": 0,
         }
         for block in range(3)
         for variant, rate in rates.items()

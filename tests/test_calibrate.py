@@ -146,6 +146,9 @@ class Simulated:
                 "ns": 10**6,
                 "ops": [int(value / 1000)],
                 "rate": value,
+                "switches": 0,
+                "skewed": False,
+                "redone": 0,
             }
             for block in range(3)
             for variant, value in zip(variants, (1e6, rate))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BUILD, Run
+from conftest import BUILD, ROOT, Run
 
 SHORT = ("--windows", "3", "--window-ms", "5")
 PUS = len(os.sched_getaffinity(0))
@@ -170,6 +170,16 @@ def test_soft_limit_is_raised_in_the_child(fdscale: Run) -> None:
         (("place", "--policy", "cores"), ["--policy", "--place"]),
         (("list", "everything"), ["everything"]),
         (("measure",), ["measure", "run"]),
+        (("measure\nthis",), ["measure?this"]),
+        (("run", "dup-close", "--back", "model"), ["--backend model", "spell"]),
+        (
+            ("run", "dup-close", "--backend", "model", "--back", "kernel"),
+            ["--backend kernel", "once"],
+        ),
+        (("run", "dup-close", "--hold", "file:\udcff"), ["file:?", "UTF-8"]),
+        (("run", "dup-close", "--tmpdir", "a\tb"), ["a?b", "control"]),
+        (("run", "dup-close", "-\udcff"), ["UTF-8"]),
+        (("place", "--place", "x" + "é" * 60), ["unknown", "compact"]),
         (("check", "--variant", "zz"), ["zz", "next_fd-word"]),
         (("run", "dup-close", "--lock", "tas"), ["--lock", "model"]),
         (("run", "dup-close", "--seed", "18446744073709551615"), ["--seed"]),
@@ -184,6 +194,38 @@ def test_wrong_words_are_named(
     assert done.stdout == "" and len(done.stderr.strip().splitlines()) == 1
     for word in named:
         assert word in done.stderr
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "--hel"])
+def test_help_by_any_name(fdscale: Run, word: str) -> None:
+    """Getopt completes words: what it makes of --hel is no option of a workload."""
+    done = fdscale("run", "dup-close", word)
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith("usage: fdscale run")
+
+
+@pytest.mark.parametrize(
+    "name, named",
+    [
+        ("no-complete.xml", "hwloc fails on it"),
+        ("twice.xml", "PU 0 is in it twice"),
+    ],
+)
+def test_a_topology_that_hwloc_takes_amiss(fdscale: Run, name: str, named: str) -> None:
+    """It crashes on the first, and has nothing against the second."""
+    path = str(ROOT / "tests" / "corpus" / "topology" / name)
+    done = fdscale("topology", env={"HWLOC_XMLFILE": path})
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert path in done.stderr and named in done.stderr
+
+
+def test_a_topology_without_end(fdscale: Run) -> None:
+    """Nobody waits for a billion PUs, or for their memory."""
+    done = fdscale("topology", env={"HWLOC_SYNTHETIC": "pack:1000 core:1000 pu:1000"})
+    assert done.returncode == 2 and "more than 8192 PUs" in done.stderr
+    done = fdscale("topology", env={"HWLOC_SYNTHETIC": "pack:8 core:512 pu:2"})
+    assert done.returncode == 0 and "8192 PUs" in done.stdout
 
 
 def test_churn_refuses_threads(fdscale: Run) -> None:

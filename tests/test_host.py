@@ -2,6 +2,7 @@
 """host.json: what is read, what is named, and what makes two hosts differ."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,11 @@ def test_load_host(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ("[]", "the whole"),
         ('{"schema": 1}', "the whole"),
+        ('{"schema": 0}', "schema 0 of another fdscale"),
+        ('{"schema": [1]}', "schema [1] of another fdscale"),
+        ("[" * 100_000, "nested too deep"),
+        ('{"a": NaN}', "NaN is no number"),
+        ("9" * 5000, "not JSON"),
     ],
 )
 def test_a_bad_host_json_is_named(tmp_path: Path, text: str | None, words: str) -> None:
@@ -203,8 +209,28 @@ def test_a_bad_key_is_named(tmp_path: Path) -> None:
         check_host(host, "A")
     host["schema"] = 2
     host["cpu"]["pus"] = 4
-    with pytest.raises(Problem, match="A: schema: 1 was expected"):
+    with pytest.raises(Problem, match="A: schema 2 of another fdscale; this one"):
         check_host(host, "A")
+
+
+@pytest.mark.parametrize("value, named", [(float("inf"), "inf"), (2**64, "64 bits")])
+def test_what_no_schema_refuses(tmp_path: Path, value: Any, named: str) -> None:
+    host = read_host(quiet(tmp_path)) | {"more": {"deep": [value]}}
+    with pytest.raises(Problem, match=rf"A: more\.deep\.0: .*{named}"):
+        check_host(host, "A")
+
+
+def test_words_are_fit_for_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "host.json"
+    host = read_host(quiet(tmp_path / "root")) | {"a\nb": ["\x1b[2J", "\ud800", "é"]}
+    path.write_text(json.dumps(host))
+    assert load_host(path)["a; b"] == ["\\x1b[2J", "\\xd800", "é"]
+
+
+def test_a_pipe_is_not_waited_at(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "host.json")
+    with pytest.raises(Problem, match="host.json: not a regular file"):
+        load_host(tmp_path / "host.json")
 
 
 @given(st.sets(st.integers(0, 300)))

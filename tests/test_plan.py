@@ -200,12 +200,23 @@ def test_wrong_percentages(text: str) -> None:
         ("runs = 5\nruns = \n", r"line 2"),
         ("hold = 'none'\n", r"line 1: hold"),
         ("[options.dup-close]\nblow = 64\n", r"line 2: options.dup-close.blow"),
+        ("seed = 1\nruns = 7.0\n", r"line 2: runs: 7.0 is not of type 'integer'"),
+        ("seed = 4294967296\n", r"line 1: seed"),
+        (f"seed = 1{'0' * 5000}\n", r"digits"),
+        ("table-node = 65536\n", r"line 1: table-node"),
+        ('hold = ["file:a\\u0000b"]\n', r"line 1: hold: a control character"),
+        ('lock = "tas"\nplace = ["a\\nb"]\n', r"line 2: place: a control character"),
+        ('["a\\nb"]\n', r"line 1: a.*nb: .*unexpected"),
+        ("max-time = inf\n", r"line 1: max-time: inf"),
+        (f"runs = {'[' * 5000}\n", r"nested too deep"),
+        (f"baseline = '{'x' * (1 << 20)}'\n", r"larger than 1 MiB"),
+        ("\udcff = 1\n", r"not UTF-8"),
     ],
 )
 def test_wrong_plans(tmp_path: Path, text: str, named: str) -> None:
     """The file, the line and the key."""
     path = tmp_path / "my plan.toml"
-    path.write_text(text)
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(Problem, match=named) as caught:
         load_plan(path)
     assert caught.value.status == 2 and str(path) in str(caught.value)

@@ -2,6 +2,7 @@
 """results.jsonl: what is wrong with a line is said by file, line and key."""
 
 import json
+import os
 import re
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -13,9 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_folders import failed, folder, run
 
+from bench.compare_rows import make_report, read_folder
 from bench.plan import CONFIG, Cell, Plan
 from bench.problem import Problem
+from bench.report import report
 from bench.store import JUDGED, RESULTS, Checker, Store, load, shape
+from bench.strict import Validator
 
 SCHEMAS = json.loads((CONFIG / "schema" / "result.json").read_text())
 
@@ -100,12 +104,75 @@ def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
     assert f"line 2: '{key}' is a required property" in text
 
 
-@pytest.mark.parametrize("schema", [0, 2, "1", None])
+@pytest.mark.parametrize("schema", [0, 2, "1", None, 1.0, True])
 def test_another_schema_is_refused_by_name(tmp_path: Path, schema: Any) -> None:
     """Older or newer."""
     row = run({"two-level": 1e6}) | {"schema": schema}
     text = refused(Path(folder(tmp_path, "f", [row])))
     assert f"line 1: schema {schema} of another fdscale; this one reads 1" in text
+
+
+def test_the_first_lines_there_were_are_read(tmp_path: Path) -> None:
+    """What has come since is not required: no size of a table, no events, no clock of
+    a window, no end of a hold."""
+    rows = [run({"two-level": 1e6, "first-word": 2e6}, run=n) for n in range(5)]
+    for row in rows:
+        row["cell"] = {k: v for k, v in row["cell"].items() if k != "table_size"}
+        row["setup"] = {"fdsize": 128}
+    old = {k: v for k, v in plan_line()["plan"].items() if k in ("workload", "variant")}
+    first = {"schema": 1, "type": "plan", "plan": old | {"runs": 5}}
+    at = Path(folder(tmp_path, "f", [first, *rows]))
+    assert load(at) == [first, *rows]
+    found = make_report([read_folder(str(at))]).comparisons
+    assert [round(c.verdict.ratio.estimate, 6) for c in found] == [2.0]
+    assert report([at]) == 0
+
+
+@pytest.mark.parametrize(
+    "old, new, named",
+    [
+        ('"rate":1000000.0', '"rate":1e400', "rate: a number beyond 2^64"),
+        ('"rate":1000000.0', '"rate":-1e400', "rate: a number beyond 2^64"),
+        ('"rate":1000000.0', f'"rate":1{"0" * 30}', "rate: a number beyond 2^64"),
+        ('"rate":1000000.0', f'"rate":{"9" * 5000}', "digits"),
+        ('"rate":1000000.0', '"rate":Infinity', "Infinity is no number in JSON"),
+        ('"ops":[5000', '"ops":[1e400', "a number beyond 2^64 in a list"),
+        ('"run":0', '"run":0.0', "run: 0.0 is not of type 'integer'"),
+        ('"dup-close"', '"dup\\u001b[2J"', "a control character"),
+        ('"dup-close"', '"dup\\nclose"', "a control character"),
+        ('"dup-close"', '"dup\x7f"', "a control character"),
+        ('"dup-close"', '"dup\u0085"', "a control character"),
+        ('"dup-close"', f'{"[" * 100_000}', "nested too deep"),
+        ('"time":1.0', f'"time":{"[" * 600}{"]" * 600}', "time: "),
+    ],
+)
+def test_what_would_do_harm_later(
+    tmp_path: Path, old: str, new: str, named: str
+) -> None:
+    """Numbers that overflow what is made of them, words that act on a terminal."""
+    good = json.dumps(run({"two-level": 1e6}), separators=(",", ":"))
+    assert old in good
+    path = Path(folder(tmp_path, "f", []))
+    (path / RESULTS).write_text(good + "\n" + good.replace(old, new) + "\n")
+    assert named in refused(path) and "line 2: " in refused(path)
+
+
+@pytest.mark.parametrize("text", ["a\\\\nb", "é", "\\u00e9", "\\ud83d\\ude00", 'a\\"b'])
+def test_what_does_none(tmp_path: Path, text: str) -> None:
+    """A backslash, letters and quotes, however they are written."""
+    row = json.dumps(run({"two-level": 1e6})).replace("low:64", f"file:{text}")
+    path = Path(folder(tmp_path, "f", []))
+    (path / RESULTS).write_text(row + "\n")
+    assert load(path) == [json.loads(row)]
+
+
+def test_a_pipe_is_not_waited_at(tmp_path: Path) -> None:
+    """Nor is what never ends read."""
+    os.mkfifo(tmp_path / RESULTS)
+    assert "not a regular file" in refused(tmp_path)
+    (tmp_path / RESULTS).unlink()
+    (tmp_path / RESULTS).symlink_to("/dev/zero")
+    assert "not a regular file" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("line", ["[]", "{}", "x", '{"schema":1,"time":NaN}', ""])
@@ -190,7 +257,7 @@ def test_the_shortcut_judges_as_the_schema_does(data: st.DataObject) -> None:
             break
         at = at[key]
     at[key] = data.draw(st.one_of(SCALARS, st.lists(SCALARS, max_size=2)))
-    right = jsonschema.Draft7Validator(SCHEMAS["run"]).is_valid(record)
+    right = Validator(SCHEMAS["run"]).is_valid(record)
     assert (checker.wrong(record) is None) == right
 
 

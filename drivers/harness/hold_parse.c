@@ -100,14 +100,32 @@ static int parse_random(const char *text, uint32_t top, uint64_t seed,
 	return status;
 }
 
+/* The next line without its end, LF or CR LF; false at the end of the file. */
+static bool next_line(FILE *file, char *line, size_t room)
+{
+	size_t n = 0;
+	int c;
+
+	errno = 0;
+	while ((c = getc(file)) != EOF && c != '\n') {
+		if (n < room - 1)
+			line[n++] = c ? c : '?'; /* a NUL would hide the rest */
+		else if (*line != '#' && (*line = '?')) /* too long */
+			break;
+	}
+	if (n && line[n - 1] == '\r')
+		n--;
+	line[n] = '\0';
+	return n || c != EOF;
+}
+
 /* A line's descriptor; blank ones and comments (#) have none. */
-static int read_line(char *line, const char *what, struct hold *hold,
+static int read_line(const char *line, const char *what, struct hold *hold,
 		     uint32_t *room, struct problem *p)
 {
 	uint64_t fd;
 	int status;
 
-	line[strcspn(line, "\r\n")] = '\0';
 	if (!*line || *line == '#')
 		return DONE;
 	status = number_parse(what, line, 0, HOLD_MAX - 1, &fd, p);
@@ -117,27 +135,23 @@ static int read_line(char *line, const char *what, struct hold *hold,
 static int parse_file(const char *path, struct hold *hold, struct problem *p)
 {
 	FILE *file = fopen(path, "re");
-	char what[PATH_MAX + 64], *line = NULL;
+	char what[PATH_MAX + 64], line[256];
 	unsigned int number = 0;
 	uint32_t room = 0;
-	size_t size = 0;
 	int status;
 
 	if (!file)
 		return problem_set(p, USAGE, "--hold file:%s: %s", path,
 				   strerror(errno));
 	status = start_pattern(hold, room, p);
-	errno = 0;
-	while (!status && getline(&line, &size, file) >= 0) {
+	while (!status && next_line(file, line, sizeof(line))) {
 		snprintf(what, sizeof(what), "--hold file:%s: line %u", path,
 			 ++number);
 		status = read_line(line, what, hold, &room, p);
-		errno = 0;
 	}
-	if (!status && errno)
+	if (!status && ferror(file))
 		status = problem_set(p, USAGE, "--hold file:%s: %s", path,
 				     strerror(errno));
-	free(line);
 	fclose(file);
 	if (!status && !hold->top)
 		status = problem_set(p, USAGE,

@@ -328,8 +328,13 @@ static int take(struct run *run, int opt, const char *arg, char **variants,
 	int word = 0, status = DONE;
 
 	switch (opt) {
-	case OPT_BACKEND:
-		return DONE; /* read beforehand: it chooses the workload */
+	case OPT_BACKEND: /* read beforehand: it chooses the workload */
+		if (!strcmp(arg, backend_names[run->backend]))
+			return DONE;
+		return problem_set(p, USAGE,
+				   "--backend %s: spell --backend out, and say "
+				   "it once",
+				   arg);
 	case OPT_VARIANT:
 		free(*variants);
 		*variants = strdup(arg);
@@ -424,7 +429,7 @@ static int unknown_flag(int opt, char **argv, const struct workload *w,
 {
 	char own[200] = "", letter[] = {'-', (char)optopt, '\0'};
 	/* Inside "-xyz" optind has not moved on yet. */
-	bool is_letter = optopt > 0 && optopt < OPT_BACKEND;
+	bool is_letter = optopt && optopt < OPT_BACKEND;
 
 	for (unsigned int i = 0; i < WORKLOAD_OPTIONS && w->options[i].name;
 	     i++) {
@@ -495,6 +500,12 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 		*help |= !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
 	if (*help)
 		return DONE;
+	for (int i = 1; i < argc; i++)
+		if (!text_plain(argv[i]))
+			return problem_set(p, USAGE,
+					   "'%s' is not UTF-8 text without "
+					   "control characters",
+					   argv[i]);
 	if (argc < 2 || argv[1][0] == '-')
 		return problem_set(p, USAGE,
 				   "name a workload: fdscale run WORKLOAD "
@@ -526,6 +537,11 @@ int options_parse(int argc, char **argv, struct run *run, bool *help,
 	opterr = 0;
 	while (!status &&
 	       (opt = getopt_long(argc, argv, ":", flags, NULL)) != -1) {
+		if (opt == OPT_HELP) { /* "--hel" will do */
+			*help = true;
+			free(variants);
+			return DONE;
+		}
 		if (opt == '?' || opt == ':')
 			status = unknown_flag(opt, argv, run->workload, p);
 		else

@@ -2,10 +2,18 @@
 #include "topology.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PUS_MAX 8192   /* Linux has no more */
+#define TRY_SECONDS 20 /* a file of that many takes one */
 
 /* The variable's value; an empty one counts as not set, as in the shell. */
 static const char *env(const char *name)
@@ -31,6 +39,12 @@ static int choose_source(struct topology *t, struct problem *p)
 				   "HWLOC_XMLFILE=%s and HWLOC_SYNTHETIC=%s "
 				   "are both set: unset one",
 				   xml, synthetic);
+	if ((xml && !text_plain(xml)) || (synthetic && !text_plain(synthetic)))
+		return problem_set(p, USAGE,
+				   "%s=%s is not UTF-8 text without control "
+				   "characters",
+				   xml ? "HWLOC_XMLFILE" : "HWLOC_SYNTHETIC",
+				   xml ? xml : synthetic);
 	if (xml) {
 		errno = 0;
 		f = fopen(xml, "re");
@@ -63,6 +77,62 @@ static int choose_source(struct topology *t, struct problem *p)
 	return t->source ? 0 : problem_set(p, COULD_NOT, "out of memory");
 }
 
+/* How many PUs a description makes: what stands after colons, multiplied. */
+static double synthetic_pus(const char *text)
+{
+	double pus = 1;
+	int depth = 0;
+
+	for (; *text; text++) {
+		depth += (*text == '(') - (*text == ')');
+		if (*text == ':' && !depth)
+			pus *= strtoul(text + 1, NULL, 10);
+	}
+	return pus;
+}
+
+/* hwloc trusts what it reads, and may crash on it: a child goes first. */
+static int try_source(struct topology *t, struct problem *p)
+{
+	static const int deaths[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+	const char *xml = env("HWLOC_XMLFILE");
+	const char *synthetic = env("HWLOC_SYNTHETIC");
+	int how = 0;
+	pid_t pid;
+
+	if (!xml && !synthetic)
+		return DONE;
+	if (synthetic && synthetic_pus(synthetic) > PUS_MAX)
+		return problem_set(p, USAGE,
+				   "HWLOC_SYNTHETIC=%s: more than %d PUs",
+				   synthetic, PUS_MAX);
+	pid = fork();
+	if (pid < 0)
+		return problem_set(p, COULD_NOT, "fork: %s", strerror(errno));
+	if (!pid) {
+		for (size_t i = 0; i < sizeof(deaths) / sizeof(*deaths); i++)
+			signal(deaths[i], SIG_DFL);
+		setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+		dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+		alarm(TRY_SECONDS);
+		if (!choose_source(t, p))
+			hwloc_topology_load(t->hwloc);
+		_exit(DONE);
+	}
+	while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(how) && WEXITSTATUS(how) == DONE)
+		return DONE;
+	return problem_set(p, USAGE,
+			   "%s=%s: hwloc fails on it%s: make one with lstopo "
+			   "FILE.xml",
+			   xml ? "HWLOC_XMLFILE" : "HWLOC_SYNTHETIC",
+			   xml ? xml : synthetic,
+			   WIFSIGNALED(how) && WTERMSIG(how) == SIGALRM
+				   ? " (it does not end)"
+				   : "");
+}
+
 static int load_hwloc(struct topology *t, struct problem *p)
 {
 	int status;
@@ -72,7 +142,9 @@ static int load_hwloc(struct topology *t, struct problem *p)
 		return problem_set(p, COULD_NOT, "hwloc does not start: %s",
 				   strerror(errno));
 	}
-	status = choose_source(t, p);
+	status = try_source(t, p);
+	if (!status)
+		status = choose_source(t, p);
 	if (status)
 		return status;
 	/* Devices take long to find; visiting every CPU to ask it, too. */
@@ -114,12 +186,6 @@ static int find_usable(struct topology *t, struct problem *p)
 	    !hwloc_get_cpubind(t->hwloc, mask, HWLOC_CPUBIND_PROCESS))
 		hwloc_bitmap_and(t->usable, t->usable, mask);
 	hwloc_bitmap_free(mask);
-	if (hwloc_bitmap_iszero(t->usable))
-		return problem_set(p, COULD_NOT,
-				   "%s has no CPU that this process may use: "
-				   "look at its cpuset (cgroup) and its "
-				   "affinity mask (taskset -p)",
-				   t->source);
 	return 0;
 }
 
@@ -226,19 +292,28 @@ static int by_compact(const void *x, const void *y)
 	return 0;
 }
 
-static int list_pus(struct topology *t, struct problem *p)
+static int list_pus(struct topology *t, hwloc_bitmap_t seen, struct problem *p)
 {
 	hwloc_obj_t pu = NULL, core, last_core = NULL, l3;
 	int cores = 0, sibling = 0;
+	int room = hwloc_get_nbobjs_by_type(t->hwloc, HWLOC_OBJ_PU);
 
-	t->pus = calloc(hwloc_bitmap_weight(t->usable), sizeof(*t->pus));
-	if (!t->pus)
+	if (room > PUS_MAX)
+		return problem_set(p, USAGE, "%s: more than %d PUs", t->source,
+				   PUS_MAX);
+	t->pus = calloc(room + 1, sizeof(*t->pus));
+	if (!t->pus || !seen)
 		return problem_set(p, COULD_NOT, "out of memory");
 	while ((pu = hwloc_get_next_obj_by_type(t->hwloc, HWLOC_OBJ_PU, pu))) {
 		struct topology_pu *out = &t->pus[t->npus];
 
 		if (!hwloc_bitmap_isset(t->usable, pu->os_index))
 			continue;
+		/* hwloc takes a file that has a PU twice. */
+		if (hwloc_bitmap_isset(seen, pu->os_index))
+			return problem_set(p, USAGE, "%s: PU %u is in it twice",
+					   t->source, pu->os_index);
+		hwloc_bitmap_set(seen, pu->os_index);
 		core = hwloc_get_ancestor_obj_by_type(t->hwloc, HWLOC_OBJ_CORE,
 						      pu);
 		if (!core || core != last_core) {
@@ -257,6 +332,12 @@ static int list_pus(struct topology *t, struct problem *p)
 		out->kind = kind_of(t->hwloc, pu);
 		t->npus++;
 	}
+	if (!t->npus)
+		return problem_set(p, COULD_NOT,
+				   "%s has no CPU that this process may use: "
+				   "look at its cpuset (cgroup) and its "
+				   "affinity mask (taskset -p)",
+				   t->source);
 	fill_groups(t->pus, t->npus);
 	qsort(t->pus, t->npus, sizeof(*t->pus), by_compact);
 	return 0;
@@ -264,6 +345,7 @@ static int list_pus(struct topology *t, struct problem *p)
 
 int topology_load(struct topology *t, struct problem *p)
 {
+	hwloc_bitmap_t seen = hwloc_bitmap_alloc();
 	int status;
 
 	memset(t, 0, sizeof(*t));
@@ -271,7 +353,8 @@ int topology_load(struct topology *t, struct problem *p)
 	if (!status)
 		status = find_usable(t, p);
 	if (!status)
-		status = list_pus(t, p);
+		status = list_pus(t, seen, p);
+	hwloc_bitmap_free(seen);
 	if (status)
 		topology_free(t);
 	return status;

@@ -135,8 +135,8 @@ static void at_random(void **state)
 	refused("random:", USAGE, "random:P");
 }
 
-/* A file with @text in it; "file:" and its name. */
-static const char *written(const char *text)
+/* A file with @size bytes of @text in it; "file:" and its name. */
+static const char *written_bytes(const char *text, size_t size)
 {
 	static char word[64];
 	char *path = word + strlen("file:");
@@ -145,9 +145,14 @@ static const char *written(const char *text)
 	strcpy(word, "file:/tmp/fdscale-test-hold-XXXXXX");
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(write(fd, text, size), size);
 	close(fd);
 	return word;
+}
+
+static const char *written(const char *text)
+{
+	return written_bytes(text, strlen(text));
 }
 
 static void file_holds(const char *text, const int *fds)
@@ -158,13 +163,18 @@ static void file_holds(const char *text, const int *fds)
 	unlink(word + strlen("file:"));
 }
 
-static void file_refused(const char *text, const char *named)
+static void bytes_refused(const char *text, size_t size, const char *named)
 {
-	const char *word = written(text);
+	const char *word = written_bytes(text, size);
 
 	refused(word, USAGE, named);
 	refused(word, USAGE, word);
 	unlink(word + strlen("file:"));
+}
+
+static void file_refused(const char *text, const char *named)
+{
+	bytes_refused(text, strlen(text), named);
 }
 
 static void from_a_file(void **state)
@@ -182,6 +192,11 @@ static void from_a_file(void **state)
 	file_refused("0\n1\nthree\n", "line 3: 'three'");
 	file_refused("0 1\n", "line 1");
 	file_refused("-1\n", "line 1");
+	file_refused("12\r13\n", "line 1: '12?13'");
+	bytes_refused("0\n1\0002\n", 6, "line 2: '1?2'");
+	file_refused("0\n\xff\n", "line 2: '?'");
+	file_refused("\n\r\n# 1\r\n7\r\n8 \n", "line 5: '8 '");
+	refused("file:/dev/zero", USAGE, "/dev/zero: line 1");
 	file_refused("0\n100000000\n", "line 2");
 	file_refused("", "no descriptor");
 	file_refused("# nothing\n", "no descriptor");
