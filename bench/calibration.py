@@ -24,6 +24,7 @@ from bench.looks import safe_name
 from bench.plan import Cell
 from bench.problem import Problem
 from bench.store import write_whole
+from bench.strict import kept
 
 SPOKEN = 30.0  # seconds: what tables say of a host, it resolves in so many
 
@@ -101,17 +102,13 @@ def recall(
     """What was kept; a file that is damaged is named on stderr and passed over."""
     try:
         path = path_of(hostname, release, backend, mode, tasks)
-        text = path.read_text(encoding="utf-8")
+        data = kept(path, "calibration")
+        pairs = tuple((float(s), float(e)) for s, e in data.pop("resolves"))
+        del data["schema"]
+        found = Calibration(**data, resolves=pairs)
     except (OSError, RuntimeError):
         return None
-    try:
-        data = json.loads(text)
-        if data.pop("schema") != 1:
-            raise ValueError
-        pairs = tuple((float(s), float(e)) for s, e in data.pop("resolves"))
-        found = Calibration(**data, resolves=pairs)
-        found.threshold(stats.MIN_RUNS)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except ValueError:
         print(f"run.py: {path}: damaged; calibrate again", file=sys.stderr)
         return None
     return found if (found.hostname, found.release) == (hostname, release) else None

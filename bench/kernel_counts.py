@@ -14,6 +14,7 @@ from bench.kernel_build import Kernel
 from bench.kernel_count import Count
 from bench.looks import safe_name
 from bench.store import write_whole
+from bench.strict import kept
 
 SCHEMA = 1
 
@@ -26,13 +27,10 @@ def folder() -> Path:
 def load(path: Path) -> tuple[dict[str, str], list[Count]]:
     """The kernel and its counts in a file; nothing where it is not one of ours."""
     try:
-        text = json.loads(path.read_text(encoding="utf-8"))
-        if text["schema"] != SCHEMA:
-            return {}, []
-        counts = [Count(**one) for one in text["counts"]]
-        return {str(k): str(v) for k, v in text["kernel"].items()}, counts
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        data = kept(path, "counts")
+    except (OSError, ValueError):
         return {}, []
+    return data["kernel"], [Count(**one) for one in data["counts"]]
 
 
 def keep(kernel: Kernel, counts: list[Count]) -> Path:

@@ -27,6 +27,7 @@ from bench.problem import INCONCLUSIVE as UNSURE
 from bench.scratch import Scratch
 from bench.stats import Interval
 from bench.store import load, write_whole
+from bench.strict import kept
 from bench.summary import WIDTH, wrapped
 from bench.sweep import Sweep
 
@@ -332,13 +333,13 @@ def last(name: str) -> str:
     """The verdict that was kept of this host."""
     host = os.uname()
     try:
-        data = json.loads(state_path(name).read_text(encoding="utf-8"))
-        if (data["schema"], data["hostname"]) != (1, host.nodename):
+        data = kept(state_path(name), "claim")
+        if data["hostname"] != host.nodename:
             return "not tried here"
         day = time.strftime("%Y-%m-%d", time.localtime(data["time"]))
         how = ", --quick" if data["quick"] else ""
         return f"{data['verdict']} ({day}, Linux {data['release']}{how})"
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError):
+    except (OSError, ValueError, RuntimeError):
         return "not tried here"
 
 

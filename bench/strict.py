@@ -14,6 +14,7 @@ import jsonschema
 
 from bench.problem import NOT_PLAIN, USAGE, Problem, one_line
 
+KEPT = Path(__file__).resolve().parent.parent / "config" / "schema" / "kept.json"
 MOST = 1 << 20  # bytes of a file that people write
 Wrong = tuple[list[Any], str]  # the path to a value, and what is wrong with it
 
@@ -98,3 +99,16 @@ def unfit(data: Any, keys: list[Any]) -> list[Wrong]:
     elif isinstance(data, int) and abs(data) >= 1 << 64:
         found.append((keys, "beyond 64 bits"))
     return found
+
+
+def kept(path: Path, kind: str) -> dict[str, Any]:
+    """What a former run kept for later ones; raises OSError where there is none,
+    ValueError where it is not what config/schema/kept.json says of its kind."""
+    data = json_of(path.read_text(encoding="utf-8"))
+    schema = json.loads(KEPT.read_text())[kind]
+    for error in Validator(schema).iter_errors(data):
+        raise ValueError(error.message[:200])
+    for _, why in unfit(data, []):
+        raise ValueError(why)
+    assert isinstance(data, dict)
+    return data

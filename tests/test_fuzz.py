@@ -29,11 +29,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_folders import failed, run
 
-from bench import calibrate, cli, doctor, drive, hold, kernel_build, reproduce
+from bench import calibrate, calibration, cli, doctor, drive, hold, kernel_build
+from bench import kernel_counts, reproduce
+from bench.calibration import Calibration
 from bench.claims import load_claims
 from bench.compare_format import FORMATS
 from bench.host import read_host
-from bench.plan import Plan, load_plan
+from bench.kernel_count import Count
+from bench.plan import Cell, Plan, load_plan
 from bench.problem import COULD_NOT, NOT_PLAIN, USAGE, Problem
 from bench.strict import json_of
 from bench.sweep import Sweep
@@ -360,6 +363,66 @@ def test_resume_of_a_strangers_folder(tmp_path: Path) -> None:
     plan = asdict(Plan()) | {"backend": ["model"], "tasks": [1]}
     row = {"schema": 1, "type": "plan", "plan": plan}
     tried(spoilt([row, ROWS[1]]), check, 15)
+
+
+KEPT_CELL = Cell("dup-close", "model", "none", "compact", "threads", 1)
+KEPT = {
+    "calibration": asdict(
+        Calibration(
+            "h", "6.1", "model", "threads", 1, 1.0, 7, 0.1, 0.0, 0.01, ((30, 1),)
+        )
+    ),
+    "claim": {
+        "time": 1.0,
+        "hostname": os.uname().nodename,
+        "release": "6.1",
+        "quick": True,
+        "verdict": "reproduced",
+        "ours": [],
+    },
+    "counts": {
+        "kernel": {"release": "6.12.1", "flavour": "direct"},
+        "counts": [asdict(Count("r", "v", 1.0, 2.0, {"f": (1.0, 2.0)}))],
+    },
+}
+
+
+def test_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of former runs, in the user's own folder: read, or passed over."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "fdscale" / "counts").mkdir(parents=True)
+    paths = [
+        calibration.path_of("h", "6.1", "model", "threads", 1),
+        reproduce.state_path("case"),
+        tmp_path / "fdscale" / "counts" / "one.json",
+    ]
+    host = {"hostname": "h", "kernel": {"release": "6.1"}}
+
+    def read() -> tuple[str, str, list[Count]]:
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err):
+            known = calibration.Calibrations(host)
+            threshold = known.threshold(KEPT_CELL, 7)
+            said = known.resolves([KEPT_CELL])
+        assert (threshold is None) == (not said) and err.getvalue().count("\n") <= 1
+        counts = kernel_counts.found("6.12")
+        for count in counts:
+            count.part("alloc")
+        return said, reproduce.last("case"), counts
+
+    def check(kept: list[str]) -> None:
+        for path, text in zip(paths, kept):
+            write(path, text)
+        read()
+
+    whole = [json.dumps({"schema": 1} | one) for one in KEPT.values()]
+    check(whole)
+    assert "resolves" in read()[0] and "reproduced" in read()[1] and read()[2]
+    each = [
+        spoilt({"schema": 1} | data).map(json.dumps) | torn(text)
+        for data, text in zip(KEPT.values(), whole)
+    ]
+    tried(st.tuples(*each).map(list), check, 60)
 
 
 LINES = [b"0", b"7", b"64", b"99999999", b"100000000", b"#", b"# x", b"", b"-1", b"+1"]
