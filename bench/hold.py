@@ -71,9 +71,10 @@ def top_of(path: Path) -> int:
     try:
         with open(path, "rb") as file:
             while line := file.readline(LONGEST):
-                if line.startswith(b"#") or line in (b"\n", b"\r\n"):
+                line = line.removesuffix(b"\n").removesuffix(b"\r")
+                if not line or line.startswith(b"#"):
                     continue
-                found = re.fullmatch(rb"0*([0-9]{1,8})\r?\n?", line)
+                found = re.fullmatch(rb"0*([0-9]{1,8})", line)
                 if not found:
                     return 0
                 top = max(top, int(found[1]) + 1)

@@ -224,7 +224,9 @@ def load_plan(path: Path, workloads: list[dict[str, Any]] | None = None) -> Plan
     if "testcase" in data:
         data.setdefault("window_ms", CASE_WINDOW_MS)
     if "precision" in data:
-        data["precision"] = parse_percent("precision", data["precision"])
+        line = line_of(text, ["precision"])
+        where = f"{what}: line {line}: precision"
+        data["precision"] = parse_percent(where, data["precision"])
     plan = Plan(**data)
     plan.bound()
     return plan.quicken() if quick else plan

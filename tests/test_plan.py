@@ -202,6 +202,7 @@ def test_wrong_percentages(text: str) -> None:
         ("[options.dup-close]\nblow = 64\n", r"line 2: options.dup-close.blow"),
         ("seed = 1\nruns = 7.0\n", r"line 2: runs: 7.0 is not of type 'integer'"),
         ("seed = 4294967296\n", r"line 1: seed"),
+        ("runs = 5\nprecision = '0%'\n", r"line 2: precision: '0%'"),
         (f"seed = 1{'0' * 5000}\n", r"digits"),
         ("table-node = 65536\n", r"line 1: table-node"),
         ('hold = ["file:a\\u0000b"]\n', r"line 1: hold: a control character"),
