@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import settings
+
+# No test depends on timing: the machine may be busy.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")

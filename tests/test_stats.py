@@ -8,16 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from bench import stats
 from bench.stats import Interval, Verdict
 
-# A busy machine may take any time for an example.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 RATES = st.floats(min_value=1e-3, max_value=1e9)
 
