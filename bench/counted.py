@@ -35,7 +35,7 @@ def add(missing: list[Pair]) -> None:
     kernel = lab()
     rows = list(dict.fromkeys(row for row, _ in missing))
     variants = list(dict.fromkeys(variant for _, variant in missing))
-    kernel_build.say(f"counting: {len(rows)} x {len(variants)} rows by variants")
+    kernel_build.say(f"counting; rows: {len(rows)}, variants: {len(variants)}")
     made, same = kernel_count.count(kernel, variants, rows)
     strays = kernel_count.strays(made, kernel.manifest["tree"])
     if not same or strays:
