@@ -145,9 +145,12 @@ def by_sweep(answer: Answer, part: dict[str, Any], folder: Path, work: Sweep) ->
             answer.findings.append(replace(made, lack=lack, fault=True))
     most = max(c.tasks for c in work.cells)
     thresholds = {r.cell: r.threshold for r in judge(records, "", stored)}
+    told = set()  # a find of all cells leaves out what one of the same name had
     for find in part["find"]:
         for cell in [c for c in work.cells if c in good]:
-            if matches(cell, find.get("cell", {}), most):
+            new = (find["what"], cell) not in told
+            if new and matches(cell, find.get("cell", {}), most):
+                told.add((find["what"], cell))
                 threshold = None if "over" in find else thresholds[cell]
                 one = measured(good, cell, find, part["by"], threshold)
                 answer.findings.append(one)
