@@ -7,6 +7,7 @@
 # make test       set up, build, and run every test     TESTS="tests/test_x.py"
 # make test-kernel  those that boot guests, after building their kernels
 # make lint       formatters, linters, types, warnings of both compilers
+# make tidy       clang-tidy, by .clang-tidy (two minutes)
 # make bench      the numbers of the README, as ratios within one run  PART=loop
 #                 PEER=path/to/will-it-scale: beside that  PART=testcases
 #                 CASES="dup1 open1": only these of its cases
@@ -63,7 +64,8 @@ C_TESTS := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(wildcard tests/c/test_*.c))
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) $@)
 
-.PHONY: all setup setup-kernel test test-kernel c-tests fuzz lint bench sweep clean
+.PHONY: all setup setup-kernel test test-kernel c-tests fuzz lint tidy \
+	bench sweep clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -188,6 +190,20 @@ lint: setup
 	$(PYTHON) -m flake8 $(PY_SOURCES)
 	mypy $(PY_SOURCES)
 	shellcheck $(SH_SOURCES)
+
+# A file at a time: of several in one process the analyzer mixes up the names.
+# Two need the headers of the kernel and of QEMU.
+TIDY = $(patsubst %,%.tidy,$(filter-out %/fdscale_livepatch.c %/plugin.c,\
+	$(shell git ls-files 'drivers/*.c' 'tests/c/*.c')))
+TIDY_MODEL = $(WORKLOADS:%=%.model-tidy)
+.PHONY: $(TIDY) $(TIDY_MODEL)
+tidy: setup $(TIDY) $(TIDY_MODEL)
+clang_tidy = $(Q)clang-tidy -quiet $(1) -- -std=c11 -D_GNU_SOURCE -pthread $(2) 2>&1 | \
+	{ ! grep -v '^[0-9]* warnings\? generated'; }
+$(TIDY): %.tidy:
+	$(call clang_tidy,$*,-DFD_BACKEND_KERNEL)
+$(TIDY_MODEL): %.model-tidy:
+	$(call clang_tidy,$*,-DFD_BACKEND_MODEL)
 
 sweep: setup all
 	./run.py sweep $(SWEEP)

@@ -38,7 +38,7 @@ static int check_parse(int argc, char **argv, struct check_flags *f,
 					   "kernel model",
 					   optarg);
 		else if (opt == 'v')
-			f->variants = strdup(optarg);
+			f->variants = optarg;
 		else if (opt == 'j')
 			f->json = true;
 		else
@@ -185,7 +185,6 @@ int command_check(int argc, char **argv)
 				     kernel_running(), f.variants);
 	else
 		status = check_one(kernel_running(), NULL, f.json, &p);
-	free(f.variants);
 	if (!status)
 		status = stdout_close(&p);
 	return say(status, &p);

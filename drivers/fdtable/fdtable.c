@@ -88,6 +88,7 @@ struct files *files_new(const struct files_options *opt)
 	files->limit = opt->limit;
 	pthread_mutex_init(&files->roster, NULL);
 	embed(files);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers it is */
 	files->tasks = calloc(opt->tasks, sizeof(*files->tasks));
 	if (!files->tasks)
 		goto fail;
@@ -219,6 +220,7 @@ static inline void install(struct files_task *t, unsigned int fd,
 	reader_leave(t);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): a tail call, from the start again */
 struct model_file *files_get(struct files_task *t, unsigned int fd)
 {
 	struct model_file *file = NULL;
@@ -387,8 +389,9 @@ void files_set_limit(struct files *files, unsigned int limit)
 
 size_t files_memory(const struct files *files)
 {
-	size_t bytes = files->bytes + table_of(files)->bytes +
-		       files->tasks_max * sizeof(*files->tasks);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers it is */
+	size_t tasks = files->tasks_max * sizeof(*files->tasks);
+	size_t bytes = files->bytes + table_of(files)->bytes + tasks;
 	const struct fdtable *old;
 
 	if (files->parts)

@@ -32,12 +32,12 @@ void *pages_new(size_t *bytes)
 /* The power of two, 128 at least, that holds @slots, but not past @nr_open. */
 static unsigned int round_slots(unsigned int slots, unsigned int nr_open)
 {
-	uint64_t n = 2 * EMBEDDED_SLOTS;
+	uint64_t n = 2ull * EMBEDDED_SLOTS;
 
 	while (n < slots)
 		n *= 2;
 	if (n > nr_open)
-		n = (nr_open + WORD_BITS - 1) / WORD_BITS * WORD_BITS;
+		n = (nr_open + WORD_BITS - 1ull) / WORD_BITS * WORD_BITS;
 	return (unsigned int)n;
 }
 

@@ -342,6 +342,16 @@ static int run_cell(struct coordinator *c, uint64_t begun, struct problem *p)
 	return status;
 }
 
+static void release(struct coordinator *c)
+{
+	if (c->children.shared)
+		munmap(c->children.shared, c->bytes);
+	free(c->children.pids);
+	free(c->window.ops);
+	free(c->before.ops);
+	free(c->after.ops);
+}
+
 int coordinate(struct run *run, uint64_t begun, struct problem *p)
 {
 	struct coordinator c = {
@@ -359,11 +369,14 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 	c.before.ops = calloc(run->tasks, sizeof(*c.before.ops));
 	c.after.ops = calloc(run->tasks, sizeof(*c.after.ops));
 	if (!c.children.pids || !c.window.ops || !c.before.ops || !c.after.ops)
-		return problem_set(p, COULD_NOT, "no memory for %u tasks",
-				   run->tasks);
-	status = share_memory(&c, p);
-	if (status)
+		status = problem_set(p, COULD_NOT, "no memory for %u tasks",
+				     run->tasks);
+	else
+		status = share_memory(&c, p);
+	if (status) {
+		release(&c);
 		return status;
+	}
 	children_catch_signals();
 	/* What was inherited is not ours, and would enlarge every child's
 	 * table: fork sizes it to what is open. */
@@ -388,10 +401,6 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 						  : "failed",
 			  c.recorded_ns, clock_ns() - begun);
 	tally_free(&c.tally);
-	munmap(c.children.shared, c.bytes);
-	free(c.children.pids);
-	free(c.window.ops);
-	free(c.before.ops);
-	free(c.after.ops);
+	release(&c);
 	return status;
 }

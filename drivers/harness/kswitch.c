@@ -69,11 +69,11 @@ bool kswitch_has(const char *name)
 static int write_knob(int knob, const char *name)
 {
 	char line[130];
-	size_t n = strlen(name);
+	int n = snprintf(line, sizeof(line), "%s\n", name);
 
-	memcpy(line, name, n);
-	line[n++] = '\n';
-	return pwrite(knob, line, n, 0) == (ssize_t)n ? 0 : errno;
+	if (n >= (int)sizeof(line))
+		return ENAMETOOLONG;
+	return pwrite(knob, line, (size_t)n, 0) == n ? 0 : errno;
 }
 
 static void keep(const struct kswitch *k, int life)

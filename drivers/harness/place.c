@@ -226,7 +226,7 @@ static int add_list(struct order *o, const struct topology *t, const char *list,
 	hwloc_const_cpuset_t known =
 		hwloc_topology_get_complete_cpuset(t->hwloc);
 	const char *s = list;
-	int first, last, status;
+	int first = 0, last, status;
 
 	for (;; s++) {
 		s = number(s, &first);
@@ -292,7 +292,7 @@ static int order_by(struct order *o, const struct topology *t,
 	} else {
 		for (unsigned int i = 0; i < t->npus && !status; i++)
 			status = add(o, &t->pus[i], p);
-		if (status || !strcmp(policy, "compact") ||
+		if (status || !o->n || !strcmp(policy, "compact") ||
 		    !strcmp(policy, "none"))
 			return status;
 		if (!strcmp(policy, "cores")) {
@@ -318,6 +318,8 @@ static int order_by(struct order *o, const struct topology *t,
 static int fill(struct placement *out, const struct order *o, bool bound,
 		struct problem *p)
 {
+	if (!o->n)
+		return problem_set(p, COULD_NOT, "no CPU may be used");
 	out->pus = calloc(out->tasks, sizeof(*out->pus));
 	out->nodes = calloc(out->tasks, sizeof(*out->nodes));
 	if (!out->pus || !out->nodes) {

@@ -21,6 +21,7 @@ static inline void random_order(uint64_t *state, unsigned int *out,
 	for (unsigned int i = 0; i < n; i++) {
 		unsigned int j = random_next(state) % (i + 1);
 
+		out[i] = i;
 		out[i] = out[j];
 		out[j] = i;
 	}

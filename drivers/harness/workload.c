@@ -9,9 +9,11 @@
 
 const char *const backend_names[BACKENDS] = {"kernel", "model"};
 
-/* The linker's bounds of the section; weak: a test links no workload. */
+/* The linker's bounds of the section; weak: a test links no workload.
+ * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl*): it gives the names. */
 extern const struct workload *const __start_workloads[] __attribute__((weak));
 extern const struct workload *const __stop_workloads[] __attribute__((weak));
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl*) */
 
 const struct workload *const *workloads_begin(void)
 {

@@ -148,7 +148,7 @@ static inline unsigned int task_table(const struct task *t)
 const struct workload *const *workloads_begin(void);
 const struct workload *const *workloads_end(void);
 #define for_each_workload(w)                                                   \
-	for (w = workloads_begin(); w != workloads_end(); w++)
+	for ((w) = workloads_begin(); (w) != workloads_end(); (w)++)
 
 /* NULL where there is none of that name for @backend. */
 const struct workload *workload_find(const char *name, enum backend backend);

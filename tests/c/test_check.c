@@ -18,6 +18,7 @@ static const char *broken(const struct variant *v)
 	static char names[1000];
 	struct problem p;
 	int count, found = 0;
+	size_t n = 0;
 
 	assert_in_range(check_rule_count, 15, 64);
 	count = check_rules(v, results, &p);
@@ -28,7 +29,8 @@ static const char *broken(const struct variant *v)
 		assert_true(results[i].ok == !results[i].detail[0]);
 		if (results[i].ok)
 			continue;
-		strcat(strcat(names, results[i].rule), " ");
+		n += snprintf(names + n, sizeof(names) - n, "%s ",
+			      results[i].rule);
 		found++;
 	}
 	assert_int_equal(found, count);

@@ -45,7 +45,8 @@ static int apply(const struct call *c, uint64_t *taken)
 	return (int)fd;
 }
 
-/* @left: the calls not yet in order. */
+/* @left: the calls not yet in order.  As deep as there are calls: a dozen.
+ * NOLINTNEXTLINE(misc-no-recursion) */
 static bool linearizable(const struct call *calls, unsigned int count,
 			 unsigned int left, uint64_t taken)
 {
@@ -131,7 +132,7 @@ static void *act(void *arg)
 {
 	struct actor *a = arg;
 	struct run *run = a->run;
-	struct call *mine = &run->calls[a->number * CALLS];
+	struct call *mine = &run->calls[(size_t)a->number * CALLS];
 	uint64_t r = a->number + 99;
 	unsigned int h, i, j, round = 0, open;
 	unsigned int held[CALLS];

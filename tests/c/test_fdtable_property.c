@@ -35,14 +35,14 @@ static void hold(const char *spec, enum files_lock lock, bool clone)
 static void with_switches(const char *base, enum files_lock lock, bool clone)
 {
 	char spec[200];
-	unsigned int set, i;
+	unsigned int set, i, n;
 
 	for (set = 0; set < 64; set++) {
-		strcpy(spec, base);
+		n = snprintf(spec, sizeof(spec), "%s", base);
 		for (i = 0; variant_switches[i].name; i++)
 			if (set >> i & 1)
-				strcat(strcat(spec, "+"),
-				       variant_switches[i].name);
+				n += snprintf(spec + n, sizeof(spec) - n, "+%s",
+					      variant_switches[i].name);
 		assert_true(i == 6);
 		hold(spec, lock, clone);
 	}

@@ -274,8 +274,10 @@ static void check_line(const struct topology *t, const char *at, char *line)
 	int status, words, table;
 	unsigned int tasks;
 
-	if (!want)
+	if (!want) {
 		fail_msg("%s: neither = nor !", at);
+		return; /* for what does not know that it never comes here */
+	}
 	refused = *want == '!';
 	*want++ = 0;
 	words = sscanf(line, "%199s %u %31s", policy, &tasks, word);
