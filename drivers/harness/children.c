@@ -36,7 +36,8 @@ void children_catch_signals(void)
 
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
-	sigaction(SIGHUP, &stop, NULL);
+	if (signal(SIGHUP, SIG_IGN) != SIG_IGN) /* nohup */
+		sigaction(SIGHUP, &stop, NULL);
 	sigaction(SIGCHLD, &child, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }

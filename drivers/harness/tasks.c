@@ -19,7 +19,7 @@
 #include "tables.h"
 #include "window.h"
 
-#define STACK_SIZE (256 * 1024)
+#define STACK_SIZE (256ul * 1024)
 
 /* What the tasks of one child have in common. */
 struct family {
@@ -334,7 +334,8 @@ void tasks_main(const struct run *run, struct shared *shared,
 	/* The terminal's Ctrl-C is the coordinator's to act on. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
+	if (signal(SIGHUP, SIG_DFL) == SIG_IGN) /* nohup */
+		signal(SIGHUP, SIG_IGN);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != coordinator)
 		_exit(COULD_NOT);
@@ -372,6 +373,8 @@ void tasks_main(const struct run *run, struct shared *shared,
 	be_task(&members[0]);
 	for (unsigned int i = 1; i < count; i++)
 		pthread_join(threads[i], NULL);
+	free(threads);
+	free(members);
 	status = check_after(&family, &slot->problem);
 	if (status)
 		give_up(slot, status);
