@@ -14,5 +14,6 @@ from bench.cli import main  # noqa: E402
 status = main()
 # All is said and kept: a signal from here on ends it quietly too.
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, lambda number, frame: os._exit(130))
+    if signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(number, lambda number, frame: os._exit(130))
 sys.exit(status)

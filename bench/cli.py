@@ -552,6 +552,11 @@ def parser() -> Parser:
 
 def interrupt(number: int, frame: object) -> None:
     """Ctrl-C, SIGTERM and SIGHUP end a sweep alike: nothing measured is lost."""
+    for fd in (1, 2):
+        try:
+            os.write(fd, b"")
+        except OSError:  # the terminal is closed: the last words are no failure
+            os.dup2(os.open(os.devnull, os.O_WRONLY), fd)
     raise KeyboardInterrupt
 
 
@@ -565,7 +570,8 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, interrupt)
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                signal.signal(number, interrupt)
         if not given:
             parser().print_help()
             return USAGE

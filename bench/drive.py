@@ -105,8 +105,28 @@ def command(cell: Cell, variants: list[str], plan: Plan, seed: int) -> list[str]
     return words
 
 
+class Held:
+    """Signals that end the runner, kept until it can be ended."""
+
+    def __init__(self) -> None:
+        self.caught: list[int] = []
+        ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        handlers = {n: signal.getsignal(n) for n in ending}
+        self.old = {n: handler for n, handler in handlers.items() if callable(handler)}
+        for number in self.old:
+            signal.signal(number, lambda number, frame: self.caught.append(number))
+
+    def release(self) -> None:
+        """The first of them acts now."""
+        for number, handler in self.old.items():
+            signal.signal(number, handler)
+        if self.caught:
+            signal.raise_signal(self.caught.pop())
+
+
 class Driver:
-    """The driver's process, its temporary folder, and their end."""
+    """The driver's process, its temporary folder, and their end.  Until finish(),
+    which must be called, no signal ends the runner: none of them is left behind."""
 
     def __init__(
         self,
@@ -115,12 +135,24 @@ class Driver:
         program: Path | None = None,
     ) -> None:
         self.hung = False
-        self.scratch = Scratch()
-        # A group of its own: the terminal's Ctrl-C reaches the runner only,
-        # which then stops the driver in its own time.
-        self.process = subprocess.Popen(
-            [*under, str(program or driver_path()), *words, "--json"]
-            + ["--tmpdir", str(self.scratch.path)],
+        program = program or driver_path()
+        self.held = Held()
+        try:
+            self.scratch = Scratch()
+            try:
+                self.process = self.start([*under, str(program), *words])
+            except BaseException:
+                self.scratch.drop()
+                raise
+        except BaseException:
+            self.held.release()
+            raise
+
+    def start(self, words: list[str]) -> "subprocess.Popen[str]":
+        """A group of its own: the terminal's Ctrl-C reaches the runner only, which
+        then stops the driver in its own time."""
+        return subprocess.Popen(
+            [*words, "--json", "--tmpdir", str(self.scratch.path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -133,6 +165,7 @@ class Driver:
         """All it printed within so many seconds; the driver is gone afterwards,
         whatever happens."""
         try:
+            self.held.release()
             return self.process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             self.hung = True
@@ -171,6 +204,8 @@ def check(
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(answers) != len(commands):
         text = done.stderr.strip().removeprefix("fdscale: ") or "ended early"
+        if done.returncode < 0:
+            text = f"killed by {signal.Signals(-done.returncode).name}"
         raise Problem(COULD_NOT, f"{program} run --dry-run: {text}")
     return answers
 

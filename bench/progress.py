@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -41,7 +42,7 @@ class Progress:
             if len(line) > width:  # without its last words, where some of it is left
                 whole = line[: width + 1].rpartition(", ")[0]
                 line = whole if ": " in whole else line[:width]
-            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+            self.draw(line)
         elif self.verbose or now - self.said >= PLAIN_EVERY:
             self.said = now
             print(line, file=sys.stderr, flush=True)
@@ -49,4 +50,10 @@ class Progress:
     def clear(self) -> None:
         """The line makes way for what follows."""
         if self.terminal and not self.quiet:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            self.draw("")
+
+    @staticmethod
+    def draw(line: str) -> None:
+        """In the place of the last one; a terminal that was closed is no failure."""
+        with contextlib.suppress(OSError):
+            print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

@@ -80,8 +80,15 @@ class Store:
             self.file.write(json.dumps(record, separators=(",", ":")) + "\n")
             self.file.flush()
             os.fsync(self.file.fileno())
+            names = os.fstat(self.file.fileno()).st_nlink
         except OSError as e:
             raise Problem(COULD_NOT, f"{self.folder / RESULTS}: {e.strerror}") from None
+        if not names:
+            raise Problem(
+                COULD_NOT,
+                f"{self.folder / RESULTS}: removed meanwhile, and what was in it; "
+                "sweep again",
+            )
 
     def close(self) -> None:
         """No more is added."""

@@ -6,9 +6,13 @@ two of a CPU.  What was
 killed is the runner, the driver or a task, by a signal drawn at random.
 """
 
+import contextlib
 import json
 import os
+import pty
 import random
+import select
+import shutil
 import signal
 import subprocess
 import time
@@ -128,7 +132,7 @@ class Lane:
             _, stderr = process.communicate(timeout=120)
             self.nothing_runs()
             # Python's own start, before the first line of ours, may print one.
-            assert str(ROOT).encode() not in stderr, stderr.decode()
+            assert f'File "{ROOT}'.encode() not in stderr, stderr.decode()
             results = out / "results.jsonl"
             now = results.read_bytes() if results.exists() else b""
             assert now.startswith(before[: before.rfind(b"\n") + 1])
@@ -169,3 +173,90 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     print(f"killed: {dict(killed)}, folders: {sum(lane.folders for lane in lanes)}")
     assert killed.total() >= KILLS and set(killed) == set(SIGNALS)
     assert knobs() == before
+
+
+def start_on_terminal(out: Path, env: dict[str, str]) -> tuple[int, int]:
+    """A sweep of a minute with a terminal of its own; its pid and the other end."""
+    words = (*WORDS, "--runs", "100", "--max-time", "60", "--out", str(out))
+    pid, end = pty.fork()
+    if not pid:
+        os.execve(ROOT / "run.py", ["run.py", "sweep", *words], os.environ | env)
+    return pid, end
+
+
+def wait_for_runs(out: Path, terminal: int) -> None:
+    """Until two are on record; what is said meanwhile is read and dropped."""
+    results = out / "results.jsonl"
+    while not results.exists() or results.read_bytes().count(b"\n") < 3:
+        if select.select([terminal], [], [], 0.05)[0]:
+            os.read(terminal, 65536)
+
+
+def test_the_terminal_is_closed(tmp_path: Path) -> None:
+    """As Ctrl-C: what is on record stays and is summed up, nothing runs on."""
+    mark = f"fdscale-closed-{uuid.uuid4()}"
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    env = {"FDSCALE_TEST": mark, "TMPDIR": str(scratch), "TERM": "xterm"}
+    out = tmp_path / "out"
+    pid, terminal = start_on_terminal(out, env)
+    wait_for_runs(out, terminal)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert not processes_with(mark)
+    assert not list(scratch.iterdir())
+    assert [r["error"] for r in load(out) if r["type"] == "run"][:2] == [None] * 2
+    assert (out / "summary.txt").stat().st_size
+
+
+def test_the_folder_is_removed(tmp_path: Path) -> None:
+    """The sweep ends with the next run, in one line, and makes no new folder."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    out = tmp_path / "out"
+    words = (*WORDS, "--runs", "100", "--max-time", "60", "--out", str(out))
+    with subprocess.Popen(
+        [ROOT / "run.py", "sweep", "-q", *words],
+        env=os.environ | {"TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        results = out / "results.jsonl"
+        while not results.exists() or results.read_bytes().count(b"\n") < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        shutil.rmtree(out)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3
+    last = stderr.splitlines()[-1]
+    assert str(results) in last and "removed" in last and "Traceback" not in stderr
+    assert not out.exists() and not list(scratch.iterdir())
+
+
+def test_no_hang_up(tmp_path: Path) -> None:
+    """Under nohup the sweep, the driver and its tasks go on."""
+    out = tmp_path / "out"
+    words = (*WORDS[:-1], "2", "--runs", "2", "--out", str(out))
+    ignoring = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh"]
+    mark = f"fdscale-nohup-{uuid.uuid4()}"
+    with subprocess.Popen(
+        [*ignoring, ROOT / "run.py", "sweep", "-q", *words],
+        env=os.environ | {"FDSCALE_TEST": mark},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        hung_up: set[str] = set()
+        while len(hung_up) < 3 and process.poll() is None:
+            for part, pids in victims(mark, process.pid).items():
+                for pid in pids if (out / "results.jsonl").exists() else []:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGHUP)
+                        hung_up.add(part)
+            time.sleep(0.01)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode in (0, 3), stderr  # 3: not all in time, on a busy host
+    assert "interrupted" not in stderr
+    assert hung_up == {"runner", "driver", "task"}
+    assert all(not r["error"] for r in load(out) if r["type"] == "run")

@@ -8,6 +8,7 @@ that need them are skipped.
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -253,3 +254,119 @@ def test_spaces_in_names(tmp_path: Path) -> None:
     done = call(str(ROOT / "run.py"), "report", out, env=env)
     assert done.returncode == 0, done.stderr
     assert (odd / "out put" / "report.html").exists()
+
+
+@needs_mounts
+def test_a_full_disk(tmp_path: Path) -> None:
+    """Said in one line; with space again, --resume measures what is missing."""
+    disk, kept = tmp_path / "disk", tmp_path / "kept"
+    disk.mkdir()
+    script = f"""mount -t tmpfs -o size=64k none {disk}
+    "$@" --out {disk}/out && exit 9
+    mount -o remount,size=64m {disk}
+    {ROOT}/run.py sweep -q --resume {disk}/out
+    status=$?
+    cp -r {disk}/out {kept}
+    exit $status
+    """
+    more = ("--runs", "100", "--window-ms", "1", "--max-time", "5", "-q")
+    done = call("unshare", "-m", "sh", "-uc", script, "sh", *SWEEP[:-2], *more)
+    assert done.returncode in (0, 3), done.stderr
+    assert "results.jsonl: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    runs = [r for r in load(kept) if r["type"] == "run"]
+    seen = [json.dumps([r["cell"], r["run"]]) for r in runs if not r["error"]]
+    assert len(seen) == len(set(seen)) > 1
+    assert (kept / "summary.txt").exists()
+
+
+def descriptor_calls(limit: str, log: Path, *words: str) -> int:
+    """How many calls that take a descriptor a command makes, with its children."""
+    calls = "trace=close,close_range,fcntl,dup2,dup3"
+    done = call(
+        *("prlimit", f"--nofile={limit}", "strace", "-f", "--seccomp-bpf"),
+        *("-e", "signal=none", "-e", calls, "-o", str(log), *words),
+    )
+    if "ptrace" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return len(re.findall(r"^\d+ +\w+\(", log.read_text("utf-8", "replace"), re.M))
+
+
+def test_start_up_loops_over_no_descriptors(tmp_path: Path) -> None:
+    """Neither the driver's nor the runner's, whatever the limit."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if 0 <= most < 8192:
+        pytest.skip(f"the hard limit is {most}")
+    most = 1 << 20 if most < 0 else most
+    log = tmp_path / "calls"
+    model = (*RUN, "--backend", "model")
+    few, many = (
+        descriptor_calls(limit, log, *model)
+        for limit in (f"64:{most}", f"{most}:{most}")
+    )
+    assert 0 < few and abs(many - few) < 64, (few, many)
+    words = (*SWEEP, "--backend", "model", "--window-ms", "5", "--max-time", "1")
+    few, many = (
+        descriptor_calls(limit, log, *words, "--out", str(tmp_path / limit[:2]))
+        for limit in (f"64:{most}", f"{most}:{most}")
+    )
+    assert 0 < few and abs(many - few) < most / 2, (few, many)
+
+
+CPU_GROUPS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+
+
+@pytest.fixture(name="half_a_cpu")
+def fixture_half_a_cpu() -> Iterator[Path]:
+    """The file by which a process enters a cgroup with a quota of half a CPU."""
+    for top in CPU_GROUPS:
+        group = top / f"fdscale-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            for name, text in (
+                ("cpu.cfs_quota_us", "50000"),
+                ("cpu.max", "50000 100000"),
+            ):
+                if (group / name).exists():
+                    (group / name).write_text(text)
+                    yield group / "cgroup.procs"
+                    return
+        finally:
+            group.rmdir()
+    pytest.skip("no cgroup with a quota can be made here")
+
+
+def test_a_quota_is_said(half_a_cpu: Path, tmp_path: Path) -> None:
+    """By the doctor, and on top of what a sweep measured under it."""
+    enter = ("sh", "-ec", f'echo $$ >{half_a_cpu}; exec "$@"', "sh")
+    done = call(*enter, str(ROOT / "run.py"), "doctor", "--json")
+    (check,) = [c for c in json.loads(done.stdout)["checks"] if c["name"] == "cpu.max"]
+    assert check["state"] == "warn" and check["value"] == "0.50 CPUs"
+    words = (*SWEEP, "--backend", "model", "--max-time", "1")
+    done = call(*enter, *words, "--out", str(tmp_path / "out"))
+    assert "cpu.max" in done.stdout and "0.50 CPUs" in done.stdout, done.stderr
+
+
+def test_no_cpu_0(tmp_path: Path) -> None:
+    """Offline, or in a cpuset of the last ones: tasks go where they may."""
+    xml = tmp_path / "last.xml"
+    whole = {"HWLOC_SYNTHETIC": "pack:2 core:4 pu:2"}
+    done = call("lstopo-no-graphics", "--restrict", "0xf0f0", str(xml), env=whole)
+    if not xml.exists():
+        pytest.skip(f"lstopo: {done.stderr.strip()}")
+    env = {"HWLOC_XMLFILE": str(xml), "HWLOC_THISSYSTEM": "0"}
+    for place, pus in (
+        ("compact", [4, 6, 5, 7, 12, 14, 13, 15]),
+        ("smt", [4, 5, 6, 7, 12, 13, 14, 15]),
+        ("scatter", [4, 12, 6, 14, 5, 13, 7, 15]),
+        ("cores", [4, 6, 12, 14]),
+    ):
+        words = ("place", "--place", place, "--tasks", str(len(pus)), "--json")
+        done = call(RUN[0], *words, env=env)
+        assert json.loads(done.stdout)["pus"] == pus, (place, done.stderr)
+    done = call(RUN[0], "place", "--place", "cpus:0", "--tasks", "1", env=env)
+    assert done.returncode == 2 and "0" in done.stderr
