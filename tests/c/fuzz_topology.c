@@ -8,6 +8,7 @@
 #include "fuzz.h"
 
 /* hwloc forgets parts of what it then refuses: not ours to mend. */
+/* NOLINTNEXTLINE(bugprone-reserved-identifier,cert-dcl*): LSan's name */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
