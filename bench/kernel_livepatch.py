@@ -161,6 +161,18 @@ def build_module(release: str, root: Path = Path("/")) -> Path:
     return module
 
 
+def check_ours(module: Path) -> None:
+    """Raises Problem(COULD_NOT) where another than who loads it could change it."""
+    for path in (module, module.parent, module.parent.parent):
+        found = path.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise Problem(
+                COULD_NOT,
+                f"{path}: another user may write to it: it is not loaded; remove "
+                f"{module.parent}, or name a folder of root's (FDSCALE_CACHE)",
+            )
+
+
 def run_script(*words: str) -> None:
     """Run livepatch.sh; its one line becomes the Problem."""
     done = subprocess.run(
@@ -179,6 +191,7 @@ def load() -> str:
     check_host(release, os.geteuid())
     need({"insmod": "kmod"})
     module = build_module(release)
+    check_ours(module)
     say(
         f"loading {module}: it replaces alloc_fd(), {pick_of(release)}() and "
         "put_unused_fd() of the running kernel, for all programs, until "

@@ -113,6 +113,25 @@ def test_missing_headers_name_the_package(tmp_path: Path) -> None:
         kernel_livepatch.build_module(RELEASE, tmp_path)
 
 
+def test_a_module_that_others_may_write_is_not_loaded(tmp_path: Path) -> None:
+    """Neither the file, nor the folders that it is taken from."""
+    module = tmp_path / "cache" / "livepatch" / "fdscale.ko"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    for path in (module, module.parent, module.parent.parent):
+        path.chmod(0o755)
+    kernel_livepatch.check_ours(module)
+    for path in (module, module.parent, module.parent.parent):
+        path.chmod(0o775)
+        with pytest.raises(Problem, match=f"{path}: another user"):
+            kernel_livepatch.check_ours(module)
+        path.chmod(0o755)
+    if not os.getuid():
+        os.chown(module, 65534, -1)
+        with pytest.raises(Problem, match=f"{module}: another user"):
+            kernel_livepatch.check_ours(module)
+
+
 def debian_kernel(version: str) -> tuple[str, Path]:
     """A Debian kernel whose headers are installed: release and image."""
     if not os.environ.get("FDSCALE_GUEST_TESTS"):
