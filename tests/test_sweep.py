@@ -46,7 +46,7 @@ TINY += (
 def swept_once(run_py: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder of two runs of one cell."""
     out = tmp_path_factory.mktemp("swept") / "o"
-    words = ("sweep", *TINY, "--runs", "2", "--max-time", "1", "--out", str(out), "-q")
+    words = ("sweep", *TINY, "--runs", "2", "--out", str(out), "-q")
     done = run_py(*words)
     assert done.returncode == 0, done.stderr
     return out
