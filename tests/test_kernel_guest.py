@@ -554,6 +554,21 @@ def test_a_million_held(huge: Session) -> None:
     assert all(w["rate"] > 0 for w in windows)
 
 
+def test_a_limit_of_1e9(big: Session) -> None:
+    """A loop over so many descriptors, anywhere in the start-up, would not end."""
+    job = big.run(
+        "f=/proc/sys/fs/nr_open; n=$(cat $f); echo 1000000000 >$f; "
+        "(ulimit -Hn 1000000000 && ulimit -Sn 1000000000 && ulimit -n && "
+        "for b in kernel model; do /bin/fdscale run dup-close --backend $b "
+        "--windows 1 --window-ms 10 --json || exit; done); s=$?; echo $n >$f; exit $s"
+    )
+    assert job.status == 0, job.stderr
+    limit, *lines = job.text().splitlines()
+    assert limit == "1000000000"
+    ends = [e for e in map(json.loads, lines) if e["event"] == "end"]
+    assert [e["how"] for e in ends] == ["done", "done"]
+
+
 def test_compiling_twice_is_done_once() -> None:
     first = compiled("count.c", "-static")
     before = first.stat().st_mtime_ns
