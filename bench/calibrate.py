@@ -71,6 +71,16 @@ class Trials:
         """How many a trial of so many seconds holds."""
         return int(seconds / self.aa.run_seconds)
 
+    @property
+    def held(self) -> float:
+        """Seconds that the pool took: a trial of more would hold the same runs again,
+        and take what they have in common for what is always so."""
+        return float(self.pool.size * self.aa.run_seconds)
+
+    def times(self) -> list[float]:
+        """Of the curve: those of TIMES that the pool holds, else all that it does."""
+        return [seconds for seconds in TIMES if seconds <= self.held] or [self.held]
+
     def draw(self, runs: int) -> Floats:
         """A row a trial; a stretch that meets the pool's end goes on at its start."""
         rng = np.random.default_rng(self.seed)
@@ -151,21 +161,22 @@ def power_series(
     trials: Trials, injected: Trials | None, effect: float
 ) -> list[plot.Series]:
     """Of each effect, how often it is found in how much time."""
+    times = trials.times()
 
     def line(name: str, shares: list[float]) -> plot.Series:
         points: list[plot.Point] = [
-            (seconds, share, None, None) for seconds, share in zip(TIMES, shares)
+            (seconds, share, None, None) for seconds, share in zip(times, shares)
         ]
         return plot.Series(name, points)
 
     made = [
-        line(f"{100 * e:g}%", [trials.power(seconds, e) for seconds in TIMES])
+        line(f"{100 * e:g}%", [trials.power(seconds, e) for seconds in times])
         for e in SHOWN
     ]
-    called = [sum(trials.called(s)) / trials.count for s in TIMES]
+    called = [sum(trials.called(s)) / trials.count for s in times]
     made.append(line("nothing (A/A)", called))
     if injected:
-        found = [injected.called(s, effect / 2)[1] / injected.count for s in TIMES]
+        found = [injected.called(s, effect / 2)[1] / injected.count for s in times]
         made.append(line(f"{100 * effect:g}% injected", found))
     return made
 
@@ -272,7 +283,7 @@ class Calibrate:
         if self.inject:
             slower = log_ratios(pools[1])
             injected = Trials(slower, every_other, self.trials, self.seed)
-        smallest = {seconds: trials.smallest(seconds) for seconds in TIMES}
+        smallest = {seconds: trials.smallest(seconds) for seconds in trials.times()}
         whole = self.found(host, pools[0])
         pairs = tuple((s, e) for s, e in smallest.items() if e is not None)
         whole = replace(whole, resolves=pairs)
@@ -309,8 +320,8 @@ class Calibrate:
         injected: Trials | None,
     ) -> str:
         """What is said of it, within 80 columns."""
-        drawn = trials.pool.size * whole.run_seconds
-        called = sum(trials.called(TRIAL))
+        trial = min(TRIAL, trials.held)
+        called = sum(trials.called(trial))
         parts = [
             f"{self.cell}",
             f"{self.variants[1]} against {self.variants[0]}, {whole.hostname}, "
@@ -320,10 +331,10 @@ class Calibrate:
             f"{100 * whole.spread:.2g}% and lie {100 * np.expm1(whole.bias):+.2g}% "
             "from 1 on average.",
             f"Trials are resampled, not measured one by one: each is drawn from the "
-            f"same {trials.pool.size} runs ({drawn:.0f} s) in stretches of {STRETCH}; "
-            "the other runs give the threshold.",
+            f"same {trials.pool.size} runs ({trials.held:.0f} s) in stretches of "
+            f"{STRETCH}; the other runs give the threshold.",
             f"A/A: a difference called in {called} of {trials.count} trials of at most "
-            f"{TRIAL:.0f} s, stopping at +-{100 * PRECISION:g}%.",
+            f"{trial:.0f} s, stopping at +-{100 * PRECISION:g}%.",
         ]
         if whole.disturbed:
             parts.append(
@@ -334,12 +345,12 @@ class Calibrate:
             parts.append(f"Left out: {len(self.failed)} failed runs: {self.failed[-1]}")
         if injected:
             ratio = stats.t_interval(np.exp(injected.pool))
-            faster, slower = injected.called(TRIAL, self.inject / 2)
+            faster, slower = injected.called(trial, self.inject / 2)
             parts.append(
                 f"Injected {100 * self.inject:g}%: measured as x{ratio.estimate:.4f}"
                 f"{percent(ratio)} (x{1 / (1 + self.inject):.4f} is right) in "
                 f"{ratio.n} runs; found in {slower} of {injected.count} "
-                f"trials of at most {TRIAL:.0f} s, called faster in "
+                f"trials of at most {trial:.0f} s, called faster in "
                 f"{faster}, stopping at +-{50 * self.inject:g}%."
             )
         text = "\n".join(wrapped(part) for part in parts)
@@ -347,6 +358,5 @@ class Calibrate:
         for seconds, effect in smallest.items():
             runs = trials.runs(seconds)
             shown = f"{100 * effect:.2g}%" if effect else "none"
-            beyond = "   (longer than what was measured)" if seconds > drawn else ""
-            text += f"  {seconds:>13.0f} s {runs:>6}   {shown}{beyond}\n"
+            text += f"  {seconds:>13.0f} s {runs:>6}   {shown}\n"
         return text + "\n" + wrapped(whole.sentence()) + "\n"

@@ -97,6 +97,15 @@ def test_smallest_effect_by_hand() -> None:
     assert at_480 is not None and 0.22 < at_480 / at_30 < 0.28
 
 
+def test_no_trial_is_longer_than_the_pool() -> None:
+    """100 runs of a second each; of 4, what is held is the only time."""
+    some = Trials(np.zeros(100), KEPT, 10, 3)
+    assert some.times() == [5.0, 10.0, 20.0, 30.0, 60.0]
+    (line, *_) = calibrate.power_series(some, None, 0.0)
+    assert [point[0] for point in line.points] == some.times()
+    assert Trials(np.zeros(4), KEPT, 10, 3).times() == [4.0]
+
+
 def test_power_by_hand() -> None:
     """Nothing is found in 4 runs; half where the effect is the interval's half-width.
 
