@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from bench.kernel_guest import Machine, fastest, kvm_trouble
 from bench.kernel_host import LOOK, guest_host
 from bench.kernel_session import Session
 from bench.looks import safe_name
+from bench.plan import Plan
 from bench.problem import ANSWER_NO, COULD_NOT, DONE, USAGE, Problem
 
 DRIVER = Path(__file__).resolve().parent.parent / "build" / "fdscale"
@@ -31,7 +33,7 @@ examples:
   ./run.py kernel patch ~/src/linux        your own tree, for bare metal
 """
 BUILD = """\
-Build a small kernel with the switch in it: about five minutes with two cores,
+Build a small kernel with the switch in it: about eight minutes with two cores,
 then nothing. It is kept in $FDSCALE_CACHE, else in ~/.cache/fdscale.
 
 examples:
@@ -254,6 +256,18 @@ def run_count(args: argparse.Namespace) -> int:
     return DONE if same and not strays else ANSWER_NO
 
 
+def longer_windows(words: list[str], share: float) -> list[str]:
+    """For SHARE PUs of a guest on a CPU of the host: the sweep's words, windows
+    that many times as long put before them, where they do not say how long.
+
+    A PU gets the host's CPU for milliseconds, then waits for the others' turns.
+    """
+    said = ("--window-ms", "--plan", "--resume", "--quick", "--testcase")
+    if share <= 1 or any(w.split("=")[0] in said for w in words):
+        return words
+    return ["--window-ms", str(round(share * Plan().window_ms)), *words]
+
+
 def run_sweep(args: argparse.Namespace, sweep: Callable[[list[str]], int]) -> int:
     """kernel sweep."""
     nodes = args.nodes or args.sockets
@@ -279,7 +293,12 @@ def run_sweep(args: argparse.Namespace, sweep: Callable[[list[str]], int]) -> in
         host = guest_host(session.run(LOOK).text(), guest.accel, config, preset)
         session.host.write_text(json.dumps(host))
         kernel_build.say(caution(host))
-        return sweep(args.words)
+        words = args.words
+        if guest.accel == "tcg":
+            words = longer_windows(words, guest.cpus / len(os.sched_getaffinity(0)))
+        if words != args.words:
+            kernel_build.say(f"windows of {words[1]} ms: its PUs share the host's CPUs")
+        return sweep(words)
 
 
 def run_load(_: argparse.Namespace) -> int:

@@ -218,3 +218,12 @@ def test_a_proxy_that_was_stopped_ends_no_session(
     session.door.close()
     serving.join(20)
     assert not serving.is_alive()
+
+
+def test_windows_are_longer_where_pus_share_a_cpu() -> None:
+    """16 PUs on a CPU: 16 x 10 ms, unless the words say how long, or come of a plan."""
+    words = ["--workload", "dup-close"]
+    assert kernel.longer_windows(words, 16) == ["--window-ms", "160", *words]
+    assert kernel.longer_windows(words, 1) == words
+    for said in (["--window-ms", "5"], ["--window-ms=5"], ["--plan", "x.toml"]):
+        assert kernel.longer_windows(said, 16) == said

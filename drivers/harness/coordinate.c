@@ -180,7 +180,8 @@ static int order_window(struct coordinator *c, uint64_t settle, uint64_t ns,
  * One window of @variant into c->window, done again while its start is not
  * common to all, or none did anything (a lock's holder lost its CPU for all of
  * it).  Tasks that outnumber the PUs cannot start together; on a host too busy
- * for it the last try is kept, and marked.
+ * for it (a guest whose PUs share the host's CPUs) the last try is kept, and
+ * marked, and the next window is tried half as often.
  */
 static int measure_window(struct coordinator *c, unsigned int variant,
 			  uint64_t ns, struct problem *p)
@@ -205,10 +206,16 @@ static int measure_window(struct coordinator *c, unsigned int variant,
 		collect(c, sh->from, sh->until);
 		c->window.redone = redone;
 		c->window.skewed = c->window.skew_ns * 100 > ns;
-		if ((c->window.rate > 0 &&
-		     (!c->window.skewed || c->run->oversubscribe)) ||
-		    redone == REDO_MOST)
+		if (c->window.rate > 0 &&
+		    (!c->window.skewed || c->run->oversubscribe)) {
+			c->redo_skewed = REDO_MOST;
 			return DONE;
+		}
+		if (redone >=
+		    (c->window.rate > 0 ? c->redo_skewed : REDO_MOST)) {
+			c->redo_skewed /= 2;
+			return DONE;
+		}
 		if (c->lead * 2 < LEAD_MOST)
 			c->lead *= 2;
 	}
@@ -361,6 +368,7 @@ int coordinate(struct run *run, uint64_t begun, struct problem *p)
 		.children.run = run,
 		.lead = LEAD_FIRST + LEAD_A_TASK * run->tasks,
 		.seed = run->seed,
+		.redo_skewed = REDO_MOST,
 		.kswitch = {.knob = -1, .life = -1},
 	};
 	char *directory = NULL;

@@ -18,6 +18,7 @@ struct coordinator {
 	size_t bytes; /* shared with them */
 	uint64_t lead;
 	uint64_t seed;
+	unsigned int redo_skewed; /* times, at most */
 	uint64_t recorded_ns;
 	struct tally tally;
 	struct window window;
