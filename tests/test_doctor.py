@@ -125,7 +125,7 @@ def test_json_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_record_has_the_shape_of_host_json(tmp_path: Path) -> None:
     host = record(Root(quiet(tmp_path)), Needs())
-    assert check_host(host, "here") is host
+    assert check_host(host, "here") == host
     assert len(host["checks"]) == len(CHECKS)
 
 

@@ -296,7 +296,7 @@ def test_host_json_says_what_is_held(spoilt: Path) -> None:
     assert record(root, Needs())["fixed"] == []
     with fixing(root, Needs()):
         host = record(root, Needs())
-    assert check_host(host, "here") is host
+    assert check_host(host, "here") == host
     assert {one["path"] for one in host["fixed"]} == {"/" + name for name in FIXED}
     assert f"Held by --fix: /{NUMA} at 0, was 1." in taints(host)
     assert held(root) == []
