@@ -2,6 +2,7 @@
 """What the tests of the whole program share."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +13,11 @@ from hypothesis import settings
 # No test depends on timing: the machine may be busy.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+# Ignored by what nohup or a shell's & starts; tests send them to what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")
