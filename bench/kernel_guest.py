@@ -145,7 +145,10 @@ def qemu(
     command += ["-no-reboot", "-kernel", str(image)]
     command += ["-initrd", str(folder / "initramfs")]
     command += ["-serial", f"file:{folder / 'console'}", *report]
-    command += ["-append", "console=ttyS0 panic=-1 quiet nokaslr norandmaps"]
+    # An emulated TSC is one for all PUs.  Linux would not trust it in several
+    # packages: it would read the HPET instead, and patch its code while they run.
+    words = "console=ttyS0 panic=-1 quiet nokaslr norandmaps tsc=reliable"
+    command += ["-append", words]
     return [*command, *accel, *machine.arguments()]
 
 

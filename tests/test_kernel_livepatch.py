@@ -239,6 +239,10 @@ def python_with_the_door(tmp_path: Path) -> dict[str, Path]:
     files = [Path(line) for line in done.stdout.splitlines()]
     needed = {lib for f in files if f.suffix == ".so" for lib in libraries(f)}
     out = {str(f): f for f in {*files, *needed}}
+    # The tree may lie where the guest mounts something, as in /tmp.
+    inside = {p: f for p, f in out.items() if f.is_relative_to(ROOT)}
+    out = {p: f for p, f in out.items() if p not in inside}
+    out |= {f"/fdscale/{f.relative_to(ROOT)}": f for f in inside.values()}
     door = tmp_path / "door.py"
     door.write_text(DOOR)
     python = Path(sys.executable).resolve()
@@ -258,7 +262,7 @@ def test_a_guest_that_takes_no_module_of_ours_is_told_why(tmp_path: Path) -> Non
     steps += [f"{lockdown}={degree}" for degree in ("integrity", "confidentiality")]
     jobs = [
         "mount -t securityfs none /sys/kernel/security; "
-        f"PYTHONPATH={ROOT} PYTHONHOME=/usr python3 /door.py {' '.join(steps)}",
+        f"PYTHONPATH=/fdscale PYTHONHOME=/usr python3 /door.py {' '.join(steps)}",
         "/livepatch.sh load /fdscale.ko",
     ]
     accel = ["-accel", "tcg", "-cpu", "Nehalem"]
