@@ -39,7 +39,7 @@ class Folder:
     host: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Measured:
     """One variant of a cell on one side; rates are operations a second, one a run."""
 
@@ -79,7 +79,7 @@ class Measured:
         return stats.bimodal(self.rates)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One row: a variant against the baseline in a cell."""
 

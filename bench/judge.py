@@ -21,7 +21,7 @@ CLONE = "#clone"  # the baseline compiled a second time: A/A
 Stored = Callable[[Cell, int], float | None]
 
 
-@dataclass
+@dataclass(slots=True)
 class Judged:
     """What one variant did in one cell."""
 
@@ -69,13 +69,8 @@ def by_cell(records: Iterable[dict[str, Any]]) -> dict[Cell, list[dict[str, Any]
 
 def task_totals(runs: list[dict[str, Any]], variant: str) -> list[float]:
     """Operations of each task over all windows of a variant."""
-    totals: list[float] = []
-    for run in runs:
-        for window in run["windows"]:
-            if window["variant"] == variant:
-                totals = totals or [0.0] * len(window["ops"])
-                totals = [a + b for a, b in zip(totals, window["ops"])]
-    return totals
+    mine = (w["ops"] for r in runs for w in r["windows"] if w["variant"] == variant)
+    return list(map(float, map(sum, zip(*mine))))
 
 
 def shares(totals: list[float], roles: list[str] | None = None) -> list[float]:
@@ -84,7 +79,7 @@ def shares(totals: list[float], roles: list[str] | None = None) -> list[float]:
     Tasks that do different things are compared with those that do the same.
     """
     names = roles or [""] * len(totals)
-    peers = {n: [t for t, m in zip(totals, names) if m == n] for n in names}
+    peers = {n: [t for t, m in zip(totals, names) if m == n] for n in set(names)}
     means = {n: sum(ts) / len(ts) or 1.0 for n, ts in peers.items()}
     return [t / means[n] for t, n in zip(totals, names)]
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ BAD_ROW = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 KINDS = ("faster", "slower", "same", "inconclusive")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RawRun:
     """One run of a variant as it was recorded; rates in operations a second."""
 
@@ -50,10 +52,10 @@ class RawRun:
     ratio: float | None  # to the baseline
     totals: list[float]  # operations of each task
     windows: list[float]
-    command: list[str]  # words, quoted for a shell
+    command: Markup  # words, quoted for a shell
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One variant in one cell."""
 
@@ -173,13 +175,22 @@ def after(verdict: stats.Verdict) -> str:
     return verdict.text.removeprefix(f"{verdict.word}: ")
 
 
-def command_of(record: Mapping[str, Any]) -> list[str]:
+def command_of(record: Mapping[str, Any]) -> Markup:
     """What to type to get the run again: every word quoted that needs it."""
     words = record.get("command") or []
-    return [shlex.quote(word) for word in ("build/fdscale", *words)] if words else []
+    whole_line = ["build/fdscale", *words] if words else []
+    return Markup("").join(map(word_of, whole_line))
 
 
-def raw_run(record: dict[str, Any], variant: str, baseline: str) -> RawRun:
+@lru_cache(maxsize=4096)
+def word_of(word: str) -> Markup:
+    """One that a shell takes as it is; lines do not break inside of it."""
+    return Markup("<b>%s</b> ") % shlex.quote(word)
+
+
+def raw_run(
+    record: dict[str, Any], variant: str, baseline: str, command: Markup
+) -> RawRun:
     """What one run says of one variant."""
     rates = [w["rate"] for w in record["windows"] if w["variant"] == variant]
     pairs = stats.block_pairs(record["windows"], variant, baseline)
@@ -189,7 +200,7 @@ def raw_run(record: dict[str, Any], variant: str, baseline: str) -> RawRun:
         stats.run_ratio(pairs) if variant != baseline and pairs else None,
         task_totals([record], variant),
         rates,
-        command_of(record),
+        command,
     )
 
 
@@ -197,6 +208,7 @@ def rows_of(result: CellResult, runs: Sequence[dict[str, Any]], id_: str) -> lis
     """Every variant of a cell."""
     cell = result.cell
     good = [r for r in runs if not r["error"] and r["windows"]]
+    commands = [command_of(r) for r in good]
     unit = cell.mode
     if cell.tasks == 1:
         unit = {"threads": "thread", "processes": "process"}.get(unit, unit)
@@ -210,7 +222,10 @@ def rows_of(result: CellResult, runs: Sequence[dict[str, Any]], id_: str) -> lis
             judged,
             judged.verdict.word if judged.verdict else "",
             after(judged.verdict) if judged.verdict else "",
-            [raw_run(r, variant, result.baseline) for r in good],
+            [
+                raw_run(r, variant, result.baseline, command)
+                for r, command in zip(good, commands)
+            ],
         )
         for number, (variant, judged) in enumerate(result.variants.items())
     ]
@@ -340,7 +355,8 @@ def flat(host: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]
 
 def whole(numbers: Iterable[float]) -> str:
     """In full, without decimals."""
-    return " ".join(f"{number:.0f}" for number in numbers)
+    all_ = tuple(numbers)
+    return " ".join(["%.0f"] * len(all_)) % all_
 
 
 def policy(style: str, script: str) -> str:
@@ -406,7 +422,7 @@ def render(shown: Sequence[Shown]) -> str:
         script=Markup(script),
     )
     # Half a surrogate pair is a string in JSON, and no text.
-    return page.encode("utf-8", "replace").decode("utf-8")
+    return re.sub("[\ud800-\udfff]", "?", page)
 
 
 def draw_missing(folder: Path) -> None:

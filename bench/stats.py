@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 Numbers = Sequence[float] | Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Interval:
     """An estimate and the bounds that hold it; n is what was counted: runs or boots.
 
@@ -61,7 +61,7 @@ class Interval:
         return self.low > value or self.high < value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fairness:
     """How operations were shared: least and most of a task, spread, Jain's index.
 
@@ -76,7 +76,7 @@ class Fairness:
     starved: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """faster, slower, no difference beyond X%, or inconclusive; and the sentence."""
 

@@ -62,10 +62,13 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number in JSON")
 
 
+_decoder = json.JSONDecoder(parse_constant=_no_number)
+
+
 def json_of(text: str) -> Any:
     """A JSON value; raises ValueError."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return _decoder.decode(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
 
