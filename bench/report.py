@@ -12,6 +12,7 @@ import hashlib
 import re
 import shlex
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -330,17 +331,25 @@ def few(report: Report) -> list[str]:
     return list(dict.fromkeys(text.partition("; ")[2] for text in texts))
 
 
-def places(item: Comparison, shown: Sequence[Shown]) -> list[tuple[str, str]]:
+# By cell, in the page's order: variant, folder, id of a row.
+Index = dict[Cell, list[tuple[str, str, str]]]
+
+
+def index_of(shown: Sequence[Shown]) -> Index:
+    """Where on the page the rows of each cell are."""
+    index: Index = defaultdict(list)
+    for s in shown:
+        for part in s.sections:
+            for row in part.rows:
+                index[row.cell].append((row.variant, s.folder.name, row.id))
+    return index
+
+
+def places(item: Comparison, index: Index) -> list[tuple[str, str]]:
     """Where on the page the runs behind a comparison are: (folder, id)."""
-    cell = Cell.from_dict(dict(item.cell))
     names = (item.base.variant, item.other.variant)
-    return [
-        (s.folder.name, row.id)
-        for s in shown
-        for section in s.sections
-        for row in section.rows
-        if row.cell == cell and row.variant in names
-    ]
+    rows = index.get(Cell.from_dict(dict(item.cell)), [])
+    return [(folder, id_) for variant, folder, id_ in rows if variant in names]
 
 
 def flat(host: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
@@ -384,6 +393,7 @@ def choices(shown: Sequence[Shown]) -> dict[str, list[Any]]:
 
 def render(shown: Sequence[Shown]) -> str:
     """The page."""
+    index = index_of(shown)
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -415,7 +425,7 @@ def render(shown: Sequence[Shown]) -> str:
         why_not=why_not,
         matrices=matrices(report) if report else [],
         few=few(report) if report else [],
-        places=lambda item: places(item, shown),
+        places=lambda item: places(item, index),
         choices=choices(shown),
         policy=policy(style, script),
         style=Markup(style),

@@ -95,6 +95,15 @@ def test_a_wrong_key_is_named(
     assert re.search(r"line 3: " + named, text)
 
 
+@pytest.mark.parametrize("key", ["backend", "hold", "place", "mode", "tasks"])
+def test_a_plan_of_nothing_is_refused(tmp_path: Path, key: str) -> None:
+    """--resume would find no cell in it."""
+    plan = plan_line()
+    plan["plan"][key] = []
+    text = refused(Path(folder(tmp_path, "f", [plan])))
+    assert re.search(rf"line 1: plan\.{key}: \[\]", text)
+
+
 @pytest.mark.parametrize("key", SCHEMAS["run"]["required"][2:])
 def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
     """Whichever it is."""
@@ -231,6 +240,8 @@ def test_a_shape_holds_all_that_the_schema_judges() -> None:
             assert key in JUDGED
         elif word == "minimum":
             assert value == 0
+        elif word == "minItems":  # a shape tells an empty list from others
+            assert value == 1
         else:
             assert word in ("type", "required", "additionalProperties")
 
