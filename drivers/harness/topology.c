@@ -298,7 +298,7 @@ static int list_pus(struct topology *t, hwloc_bitmap_t seen, struct problem *p)
 	int cores = 0, sibling = 0;
 	int room = hwloc_get_nbobjs_by_type(t->hwloc, HWLOC_OBJ_PU);
 
-	if (room > PUS_MAX)
+	if (room < 0 || room > PUS_MAX)
 		return problem_set(p, USAGE, "%s: more than %d PUs", t->source,
 				   PUS_MAX);
 	t->pus = calloc(room + 1, sizeof(*t->pus));
