@@ -42,18 +42,26 @@ def build_id() -> str:
     return hashlib.sha256(driver_path().read_bytes()).hexdigest()[:16]
 
 
-def ask(*words: str) -> dict[str, Any]:
-    """The JSON object that a command of the driver prints.
-
-    Raises Problem with the driver's own words and status.
-    """
-    done = subprocess.run(
-        [driver_path(), *words, "--json"],
+def spoken(
+    command_line: Sequence[str | Path], told: str | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """A driver that measures nothing, told so much on stdin, and what it said."""
+    return subprocess.run(
+        command_line,
+        input=told,
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
     )
+
+
+def ask(*words: str) -> dict[str, Any]:
+    """The JSON object that a command of the driver prints.
+
+    Raises Problem with the driver's own words and status.
+    """
+    done = spoken([driver_path(), *words, "--json"])
     if done.returncode:
         text = done.stderr.strip().removeprefix("fdscale: ")
         if "cannot open shared object" in text:
@@ -66,13 +74,7 @@ def ask(*words: str) -> dict[str, Any]:
 
 def answers(*words: str) -> dict[str, Any]:
     """As ask(), of a command whose answer may be no."""
-    done = subprocess.run(
-        [driver_path(), *words, "--json"],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    done = spoken([driver_path(), *words, "--json"])
     if done.returncode > ANSWER_NO or not done.stdout:
         text = done.stderr.strip().removeprefix("fdscale: ")
         raise Problem(COULD_NOT, text or f"{words[0]}: the driver said nothing")
@@ -193,14 +195,8 @@ def check(
     One process, which measures nothing; it obeys HWLOC_XMLFILE, HWLOC_SYNTHETIC.
     """
     program = program or driver_path()
-    done = subprocess.run(
-        [program, "run", "--dry-run"],
-        input="".join(json.dumps(words[1:]) + "\n" for words in commands),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    lines = "".join(json.dumps(words[1:]) + "\n" for words in commands)
+    done = spoken([program, "run", "--dry-run"], lines)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode or len(answers) != len(commands):
         text = done.stderr.strip().removeprefix("fdscale: ") or "ended early"

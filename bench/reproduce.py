@@ -26,7 +26,7 @@ from bench.problem import COULD_NOT, DONE, INTERRUPTED, USAGE, Problem
 from bench.problem import INCONCLUSIVE as UNSURE
 from bench.scratch import Scratch
 from bench.stats import Interval
-from bench.store import load, write_whole
+from bench.store import load, new_folder, write_whole
 from bench.strict import kept
 from bench.summary import WIDTH, wrapped
 from bench.sweep import Sweep
@@ -234,16 +234,6 @@ def line(f: Finding) -> list[str]:
     elif f.direction:
         words.append(f.direction)
     return [wrapped(f"  {where}{f.what}: {'; '.join(words)}", "      ")]
-
-
-def new_folder(out: Path) -> None:
-    """Make it; one that has something in it is refused before the first cell."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if any(out.iterdir()):
-            raise Problem(USAGE, f"--out {out}: not empty; name a new folder")
-    except OSError as e:
-        raise Problem(USAGE, f"--out {out}: {e.strerror}") from None
 
 
 Say = Callable[[str], None]

@@ -51,18 +51,24 @@ def set_torn_aside(path: Path) -> None:
             results.truncate(whole)
 
 
+def new_folder(out: Path, instead: str = "") -> None:
+    """Make it; one that has something in it is refused, before anything is measured."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if any(out.iterdir()):
+            raise Problem(USAGE, f"--out {out}: not empty; name a new folder{instead}")
+    except OSError as e:
+        raise Problem(USAGE, f"--out {out}: {e.strerror}") from None
+
+
 class Store:
     """A results folder: made here, or, to resume, added to."""
 
     def __init__(self, folder: Path, resume: bool = False) -> None:
         self.folder = folder
+        if not resume:
+            new_folder(folder, ", or --resume it")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            if not resume and any(folder.iterdir()):
-                raise Problem(
-                    USAGE,
-                    f"--out {folder}: not empty; name a new folder, or --resume it",
-                )
             self.file = open(folder / RESULTS, "a", encoding="utf-8")
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if resume:
